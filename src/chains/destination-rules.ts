@@ -61,8 +61,8 @@ const TOKENS: ReadonlyMap<string, string> = new Map(
 
 const TOKEN_ADDRESSES = new Set([...TOKENS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)))
 
-/** Nothing, small numbers, zeros, and the keys of 1 (generators of curves): what everybody knows, so that nobody owns its hash. */
-const ONE = Buffer.alloc(32, 0).fill(1, 31)
+const ONE = Buffer.alloc(32).fill(1, 31)
+/** What everybody knows, so that nobody owns its hash: nothing, small numbers, zeros, and the key of 1. */
 const KNOWN: readonly Uint8Array[] = [
   ...[0, 1, 20, 32, 33, 64, 65].map((length) => Buffer.alloc(length)),
   ...[Buffer.of(1), Buffer.of(0x51), ONE, pubSchnorr(ONE)],
@@ -121,16 +121,10 @@ export function stellarMemo(memo: string): { kind: 'id' | 'hash' | 'text'; value
   return /^(?:memo_)?(?:id|hash|return|text)\s*:/i.test(memo) ? undefined : { kind: 'text', value: memo }
 }
 
+const NO_KEY = 'it is a contract of the network itself, or none, and nobody has its key'
+
 /** The rules about addresses, in their order. */
 export const ADDRESS_RULES: readonly DestinationRule[] = [
-  {
-    networks: EVM,
-    refuses: 'the zero address',
-    source: 'https://ethereum.org/en/glossary/#zero-address',
-    fault: ({ address }) =>
-      /^0x0{40}$/.test(address) ? 'nobody has the key of the zero address' : undefined,
-    example: { address: `0x${'0'.repeat(40)}` },
-  },
   {
     networks: EVM,
     refuses:
@@ -142,22 +136,20 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
   },
   {
     networks: EVM,
-    refuses: 'addresses of 16 leading zero bytes: precompiled contracts, and contracts of the network itself',
+    refuses:
+      'addresses of 16 leading zero bytes: the zero address, precompiled contracts, and contracts of the network itself',
     source: 'https://github.com/ethereum/execution-specs',
-    fault: ({ address }) =>
-      /^0x0{32}/.test(address)
-        ? 'it is a contract of the network itself, or none, and nobody has its key'
-        : undefined,
+    fault({ address }) {
+      if (/^0x0{40}$/.test(address)) return 'nobody has the key of the zero address'
+      return /^0x0{32}/.test(address) ? NO_KEY : undefined
+    },
     example: { address: '0x0000000000000000000000000000000000000004' },
   },
   {
     networks: EVM,
     refuses: 'the 2,048 addresses that the OP Stack reserves for contracts of the network',
     source: 'https://specs.optimism.io/protocol/predeploys.html',
-    fault: ({ address }) =>
-      /^0x420{34}0[0-7][0-9a-f]{2}$/i.test(address)
-        ? 'it is a contract of the network itself, or none, and nobody has its key'
-        : undefined,
+    fault: ({ address }) => (/^0x420{34}0[0-7][0-9a-f]{2}$/i.test(address) ? NO_KEY : undefined),
     example: { address: '0x4200000000000000000000000000000000000006' },
   },
   {
@@ -203,20 +195,14 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
     example: { address: '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo' },
   },
   {
-    networks: ['STELLAR'],
-    refuses: 'the account whose key is zero, in each of its forms',
-    source: 'https://stellar.org/protocol/sep-23',
-    fault: ({ address }) =>
-      accountOf(address).startsWith('GAAAAAAAAAAA') ? 'nobody has the key of the zero address' : undefined,
-    example: { address: 'GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF' },
-  },
-  {
     networks: ['SOLANA', 'STELLAR'],
     refuses:
-      'keys that everybody knows: of the seeds 0 and 1, the generator of the curve, and its points of small order',
+      'keys that everybody knows: of the seeds 0 and 1, the generator of the curve, zero and other points of small order',
     source: 'https://www.rfc-editor.org/rfc/rfc8032',
-    fault: ({ address }) =>
-      KNOWN_POINTS.has(accountOf(address)) ? 'nobody has its key, or everybody' : undefined,
+    fault({ address }, network) {
+      const key = network === 'STELLAR' ? accountOf(address) : address
+      return KNOWN_POINTS.has(key) ? 'nobody has its key, or everybody' : undefined
+    },
     example: { address: '4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS' },
   },
   {
@@ -233,24 +219,16 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
   },
   {
     networks: BITCOINS,
-    refuses: 'hashes of 20 or more zero bytes, in each form of address',
-    source: 'https://en.bitcoin.it/wiki/Script#Provably_Unspendable/Prunable_Outputs',
-    fault: ({ address }, network) =>
-      scriptOf(address, network).includes('0'.repeat(40))
-        ? 'nobody has the key of the zero address'
-        : undefined,
-    example: { address: '1111111111111111111114oLvT2' },
-  },
-  {
-    networks: BITCOINS,
     refuses:
-      'hashes that were written by hand (`1BitcoinEater…`, `1Counterparty…`), and those of keys and scripts that everybody knows: empty, zeros, one, the key of 1',
+      'hashes of 20 or more zero bytes, those that were written by hand (`1BitcoinEater…`, `1Counterparty…`), and those of keys and scripts that everybody knows: empty, zeros, one, the key of 1',
     source: 'https://en.bitcoin.it/wiki/Proof_of_burn',
     fault({ address }, network) {
       const [, hash20, hash32] =
         /^(?:76a9|a9|aa|00|51)(?:14(.{40})|20(.{64}))/.exec(scriptOf(address, network)) ?? []
       const hash = hash20 ?? hash32 ?? ''
-      return EATERS.has(hash) || KNOWN_HASHES.has(hash) ? 'nobody has its key, or everybody' : undefined
+      return /0{40}/.test(hash) || EATERS.has(hash) || KNOWN_HASHES.has(hash)
+        ? 'nobody has its key, or everybody'
+        : undefined
     },
     example: { address: '1BitcoinEaterAddressDontSendf59kuE' },
   },

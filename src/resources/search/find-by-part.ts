@@ -180,33 +180,29 @@ const capitals = (text: string) =>
 
 /** Characters by what they are in capitals. The first search by name fills it, in some 30 ms. */
 const SPELLINGS = new Map<string, string[]>()
-const CODES = 0x1f000
 
 /**
  * A regular expression of the names that begin like this in any case. It lists the spellings of each character: what
  * PostgreSQL makes of case depends on the database's locale and encoding.
  */
 function namesFrom(text: string): string {
-  for (let code = SPELLINGS.size === 0 ? 0 : CODES; code < CODES; code++) {
+  for (let code = SPELLINGS.size === 0 ? 0 : 0x1f000; code < 0x1f000; code++) {
     const sign = String.fromCodePoint(code)
     if (!/\p{Changes_When_Casemapped}/u.test(sign)) continue
     SPELLINGS.set(capitals(sign), [...(SPELLINGS.get(capitals(sign)) ?? []), sign])
   }
-  const spelled = (sign: string) =>
-    (SPELLINGS.get(sign) ?? [sign])
+  const waysOf = (signs: string) =>
+    (SPELLINGS.get(signs) ?? [signs])
       .flatMap((way) => [way, way.normalize('NFD')])
       .map((way) => way.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`))
-  const signs = [...capitals(text)]
-  let names = '^'
-  for (let at = 0; at < signs.length;) {
-    const whole = [3, 2]
-      .map((length) => signs.slice(at, at + length))
-      .find((one) => SPELLINGS.has(one.join('')))
-    const apart = (whole ?? [signs[at]!]).map((sign) => `(?:${spelled(sign).join('|')})`)
-    names += `(?:${[apart.join(''), ...(whole ? spelled(whole.join('')) : [])].join('|')})`
-    at += apart.length
-  }
-  return names
+      .join('|')
+  // SS may be one character, and FFI.
+  const several = [...SPELLINGS.keys()].filter((key) => key.length > 1).sort((a, b) => b.length - a.length)
+  const names = capitals(text).replaceAll(new RegExp(`${several.join('|')}|.`, 'gsu'), (part) => {
+    const apart = Array.from(part, (sign) => `(?:${waysOf(sign)})`)
+    return `(?:${waysOf(part)}|${apart.join('')})`
+  })
+  return `^${names}`
 }
 
 /** Text as a pattern of `like` that matches itself. */
