@@ -283,7 +283,12 @@ export async function startStellarModel() {
       envelope_xdr: one.toEnvelope().toXDR('base64'),
       result_xdr: resultOf(inner, isBump, fee, failure),
       memo_type: inner.memo.type,
-      ...(inner.memo.value !== null && { memo: String(inner.memo.value) }),
+      ...(inner.memo.value !== null && {
+        memo:
+          inner.memo.type === 'hash'
+            ? Buffer.from(inner.memo.value).toString('base64')
+            : String(inner.memo.value),
+      }),
     }
     made.push({
       ...hashes,

@@ -169,6 +169,22 @@ test('ALLOWED has every table and no others', () => {
   expect(Object.keys(ALLOWED).sort()).toEqual(TABLES.toSorted())
 })
 
+/** Otherwise the database's locale decides: in a Turkish one, lower('ID') is not 'id', and in C, lower('É') is 'É'. */
+test('each change of case in SQL names its collation', () => {
+  const unnamed = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .flatMap((file) =>
+      [
+        ...readFileSync(join(SRC, file), 'utf8').matchAll(
+          /(?<![.\w])(?:lower|upper|initcap)\((?<text>(?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|(?<insensitive>\silike\s|\s!?~~?\*\s)/g,
+        ),
+      ]
+        .filter(({ groups }) => !groups!.text?.includes(' collate "'))
+        .map(([found]) => `${file}: ${found.trim()}`),
+    )
+  expect(unnamed).toEqual([])
+})
+
 // Tests of the check itself: a statement that it misses would not be checked.
 /**
  * Figures for people, and two places that read more: freezes.ts has the MACs of the ends (`held`), and run-orchestrations.ts asks it

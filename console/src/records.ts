@@ -84,7 +84,7 @@ export function nameOfParty({
 } = {}): string | undefined {
   return (
     institution_details?.name ??
-    (person_details && `${person_details.first_name} ${person_details.last_name}`)
+    (person_details && [person_details.first_name, person_details.last_name].filter(Boolean).join(' '))
   )
 }
 

@@ -1,5 +1,8 @@
 import { Buffer } from 'node:buffer'
+import { ed25519 } from '@noble/curves/ed25519.js'
 import { bech32m } from '@scure/base'
+import { Address } from '@scure/btc-signer/payment.js'
+import { hash160, pubECDSA, pubSchnorr, sha256, sha256x2 } from '@scure/btc-signer/utils.js'
 import { StrKey } from '@stellar/stellar-base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -7,8 +10,9 @@ import { anyText } from '../../test/any-text.ts'
 import { runs } from '../../test/seed.ts'
 import { CRYPTO_NETWORKS, NETWORKS } from '../contract/assets/catalogue.ts'
 import { addressFromBytes, canonicalAddress } from './addresses.ts'
+import { encodeCashAddress } from './cash-address.ts'
 import { BANK_RULES } from './bank/bank-identifiers.ts'
-import { ADDRESS_RULES, addressRefusal, MEMO_RULES, memoRefusal } from './destination-rules.ts'
+import { ADDRESS_RULES, addressRefusal, MEMO_RULES, memoRefusal, stellarMemo } from './destination-rules.ts'
 
 const EVM = CRYPTO_NETWORKS.filter((network) => NETWORKS[network].family === 'evm')
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
@@ -142,7 +146,7 @@ describe('addresses', () => {
         expect(says(multiplexed, 'PYUSD')).toBe(why)
         expect(says(multiplexed, 'XLM')).toBeUndefined()
         const ofZero = StrKey.encodeMed25519PublicKey(Buffer.concat([Buffer.alloc(32), id]))
-        expect(says(ofZero)).toBe('nobody has the key of the zero address')
+        expect(says(ofZero)).toBe('nobody has its key, or everybody')
       }),
       runs(100),
     )
@@ -169,10 +173,52 @@ describe('addresses', () => {
     )
   })
 
+  test('of keys and scripts that everybody knows are refused in each form', () => {
+    const one = Buffer.alloc(32).fill(1, 31)
+    const keys = [
+      Buffer.of(),
+      Buffer.of(0),
+      Buffer.of(1),
+      Buffer.alloc(33),
+      pubECDSA(one),
+      pubECDSA(one, false),
+    ]
+    const scripts = keys.flatMap((key) => {
+      const [hash, check] = [hash160(key), Buffer.of(key.length, ...key, 0xac)]
+      const nested = [
+        Buffer.of(0, 20, ...hash),
+        Buffer.of(0, 32, ...sha256(check)),
+        Buffer.of(0, 32, ...sha256(key)),
+      ]
+      return [
+        ...[key, check, ...nested].map((script) => ({ type: 'sh' as const, hash: hash160(script) })),
+        ...[
+          { type: 'pkh' as const, hash },
+          { type: 'wpkh' as const, hash },
+        ],
+        ...[key, check].map((script) => ({ type: 'wsh' as const, hash: sha256(script) })),
+      ]
+    })
+    for (const script of [...scripts, { type: 'tr' as const, pubkey: pubSchnorr(one) }]) {
+      const address = Address().encode(script)
+      expect(addressRefusal('BITCOIN', { address }), address).toMatch(/nobody has/)
+    }
+    expect(addressRefusal('BITCOIN', { address: '14p5cGy5DZmtNMQwTQiytBvxMVuTmFMSyU' })).toMatch(/nobody has/)
+  })
+
   test.each([
     ['BITCOIN', '1111111111111111111114oLvT2'],
     ['BITCOIN', 'bc1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq9e75rs'],
     ['BITCOIN', '1CounterpartyXXXXXXXXXXXXXXXUWLpVr'],
+    // The key of 1 on each chain of the family, hashed, and an empty script as the hash of BITCOIN_CASH with 32 bytes.
+    ['BITCOIN', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'],
+    ['BITCOIN', '1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH'],
+    ['LITECOIN', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9'],
+    ['BITCOIN_CASH', encodeCashAddress('bitcoincash', { type: 'P2SH', hash: sha256x2(Buffer.of()) })],
+    ['ETHEREUM', '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'],
+    ['ETHEREUM', '0xdcc703c0e500b653ca82273b7bfad8045d85a470'],
+    ['SOLANA', addressFromBytes('SOLANA', ed25519.Point.BASE.toBytes())],
+    ['STELLAR', addressFromBytes('STELLAR', ed25519.getPublicKey(new Uint8Array(32)))],
     ['LITECOIN', addressFromBytes('LITECOIN', new Uint8Array(32))],
     ['BITCOIN_CASH', addressFromBytes('BITCOIN_CASH', new Uint8Array(32))],
     ['SOLANA', '11111111111111111111111111111111'],
@@ -201,5 +247,43 @@ describe('memos', () => {
       runs(400),
     )
     expect(memoOf('')).toBe('is empty: leave it out')
+  })
+
+  test('on STELLAR that name a kind are of that kind, or refused; none of them is text', () => {
+    const named = fc
+      .tuple(
+        fc.constantFrom('id', 'ID', 'Id', 'hash', 'Hash', 'return', 'text', 'memo_id', 'MEMO_HASH'),
+        fc.constantFrom(':', ' :', ': '),
+        fc.oneof(
+          fc.bigInt({ min: -1n, max: 2n ** 65n }).map(String),
+          fc.constantFrom(
+            '',
+            '0',
+            '00',
+            '0123',
+            '5e3',
+            '0x5',
+            '１２',
+            '18446744073709551615',
+            '18446744073709551616',
+          ),
+          bytes(32).map((hash) => Buffer.from(hash).toString('hex')),
+          anyText({ maxLength: 8 }),
+        ),
+      )
+      .map((parts) => parts.join(''))
+    fc.assert(
+      fc.property(named, (memo) => {
+        const [, id] = /^id:([0-9]+)$/.exec(memo) ?? []
+        const isId = id !== undefined && String(BigInt.asUintN(64, BigInt(id))) === id
+        const kind = isId ? 'id' : /^hash:[0-9a-f]{64}$/.test(memo) ? 'hash' : undefined
+        expect(stellarMemo(memo)?.kind, memo).toBe(kind)
+        if (kind === undefined) expect(memoRefusal('STELLAR', { address: '', memo }), memo).toBeDefined()
+        else expect(memoRefusal('STELLAR', { address: '', memo }), memo).toBeUndefined()
+      }),
+      runs(1000),
+    )
+    for (const text of ['42', 'id 42', 'identity: 42', 'hash', 'my id:5'])
+      expect(stellarMemo(text)).toEqual({ kind: 'text', value: text })
   })
 })

@@ -1,7 +1,17 @@
 import { Buffer } from 'node:buffer'
+import { ed25519, ED25519_TORSION_SUBGROUP } from '@noble/curves/ed25519.js'
+import {
+  hash160,
+  pubECDSA,
+  pubSchnorr,
+  sha256,
+  sha256x2,
+  taprootTweakPubkey,
+} from '@scure/btc-signer/utils.js'
 import type { StrKey as StellarStrKey } from '@stellar/stellar-base'
 // @ts-expect-error: no types for this module alone (addresses.ts)
 import { StrKey as untypedStrKey } from '@stellar/stellar-base/lib/strkey.js'
+import { keccak256 } from 'viem/utils'
 import {
   ASSETS,
   CRYPTO_NETWORKS,
@@ -9,7 +19,7 @@ import {
   NETWORKS,
   type CryptoNetwork,
 } from '../contract/assets/catalogue.ts'
-import { outputScriptOf } from './addresses.ts'
+import { addressFromBytes, outputScriptOf } from './addresses.ts'
 
 const StrKey = untypedStrKey as typeof StellarStrKey
 
@@ -51,16 +61,38 @@ const TOKENS: ReadonlyMap<string, string> = new Map(
 
 const TOKEN_ADDRESSES = new Set([...TOKENS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)))
 
-// By their scripts, which are the same on each chain of the family: 1BitcoinEaterAddressDontSendf59kuE and
-// 1CounterpartyXXXXXXXXXXXXXXXUWLpVr.
+const ONE = Buffer.alloc(32).fill(1, 31)
+/** What everybody knows, so that nobody owns its hash: nothing, small numbers, zeros, and the key of 1. */
+const KNOWN: readonly Uint8Array[] = [
+  ...[0, 1, 20, 32, 33, 64, 65].map((length) => Buffer.alloc(length)),
+  ...[Buffer.of(1), Buffer.of(0x51), ONE, pubSchnorr(ONE)],
+  ...[pubECDSA(ONE), pubECDSA(ONE, false), pubECDSA(ONE, false).subarray(1)],
+]
+/** As they are, as a script that checks a key's signature, and each of these as a witness program within P2SH. */
+const KNOWN_SCRIPTS = KNOWN.flatMap((known) => [known, Buffer.of(known.length, ...known, 0xac)]).flatMap(
+  (script) => [script, Buffer.of(0, 20, ...hash160(script)), Buffer.of(0, 32, ...sha256(script))],
+)
+const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+const KNOWN_HASHES = new Set([
+  ...KNOWN_SCRIPTS.flatMap((script) => [hash160(script), sha256(script), sha256x2(script)]).map(hexOf),
+  ...[pubSchnorr(ONE), taprootTweakPubkey(pubSchnorr(ONE), Buffer.of())[0]].map(hexOf),
+])
+const KNOWN_POINTS = new Set(
+  [ed25519.getPublicKey(Buffer.alloc(32)), ed25519.getPublicKey(ONE), ed25519.Point.BASE.toBytes()]
+    .concat(ED25519_TORSION_SUBGROUP.map((point) => Buffer.from(point, 'hex')))
+    .flatMap((key) => [addressFromBytes('SOLANA', key), addressFromBytes('STELLAR', key)]),
+)
+
+// Of 1BitcoinEaterAddressDontSendf59kuE and 1CounterpartyXXXXXXXXXXXXXXXUWLpVr.
 const EATERS = new Set([
-  '76a914759d6677091e973b9e9d99f19c68fbf43e3f05f988ac',
-  '76a914818895f3dc2c178629d3d2d8fa3ec4a3f817982188ac',
+  '759d6677091e973b9e9d99f19c68fbf43e3f05f9',
+  '818895f3dc2c178629d3d2d8fa3ec4a3f8179821',
 ])
 
 const DEAD = new Set([
   '0x000000000000000000000000000000000000dead',
   '0xdead000000000000000042069420694206942069',
+  ...KNOWN.map((key) => `0x${keccak256(key).slice(-40)}`),
 ])
 
 const SOLANA_PROGRAMS = new Map([
@@ -75,42 +107,49 @@ const SOLANA_PROGRAMS = new Map([
 
 /** Most bytes of a text memo on Stellar. */
 const STELLAR_MEMO_BYTES_MAX = 28
+const STELLAR_ID_MAX = 2n ** 64n - 1n
+
+/**
+ * The memo of a transaction on Stellar: `id:` and a number of 64 bits, `hash:` and 64 hexadecimal digits, or text. Undefined for
+ * what begins with the name of a kind and is neither: as text, it would reach nobody, and the payment would succeed.
+ */
+export function stellarMemo(memo: string): { kind: 'id' | 'hash' | 'text'; value: string } | undefined {
+  const [, id] = /^id:(0|[1-9][0-9]{0,19})$/.exec(memo) ?? []
+  if (id !== undefined && BigInt(id) <= STELLAR_ID_MAX) return { kind: 'id', value: id }
+  const [, hash] = /^hash:([0-9a-f]{64})$/.exec(memo) ?? []
+  if (hash !== undefined) return { kind: 'hash', value: hash }
+  return /^(?:memo_)?(?:id|hash|return|text)\s*:/i.test(memo) ? undefined : { kind: 'text', value: memo }
+}
+
+const NO_KEY = 'it is a contract of the network itself, or none, and nobody has its key'
 
 /** The rules about addresses, in their order. */
 export const ADDRESS_RULES: readonly DestinationRule[] = [
   {
     networks: EVM,
-    refuses: 'the zero address',
-    source: 'https://ethereum.org/en/glossary/#zero-address',
-    fault: ({ address }) =>
-      /^0x0{40}$/.test(address) ? 'nobody has the key of the zero address' : undefined,
-    example: { address: `0x${'0'.repeat(40)}` },
-  },
-  {
-    networks: EVM,
-    refuses: 'addresses that are used to burn: they end with `dEaD`, or begin with it',
+    refuses:
+      'addresses that are used to burn (they end with `dEaD`, or begin with it), and those of keys that everybody knows',
     source: 'https://etherscan.io/address/0x000000000000000000000000000000000000dead',
-    fault: ({ address }) => (DEAD.has(address.toLowerCase()) ? 'it is used to destroy tokens' : undefined),
+    fault: ({ address }) =>
+      DEAD.has(address.toLowerCase()) ? 'nobody has its key, or everybody' : undefined,
     example: { address: '0x000000000000000000000000000000000000dEaD' },
   },
   {
     networks: EVM,
-    refuses: 'addresses of 16 leading zero bytes: precompiled contracts, and contracts of the network itself',
+    refuses:
+      'addresses of 16 leading zero bytes: the zero address, precompiled contracts, and contracts of the network itself',
     source: 'https://github.com/ethereum/execution-specs',
-    fault: ({ address }) =>
-      /^0x0{32}/.test(address)
-        ? 'it is a contract of the network itself, or none, and nobody has its key'
-        : undefined,
+    fault({ address }) {
+      if (/^0x0{40}$/.test(address)) return 'nobody has the key of the zero address'
+      return /^0x0{32}/.test(address) ? NO_KEY : undefined
+    },
     example: { address: '0x0000000000000000000000000000000000000004' },
   },
   {
     networks: EVM,
     refuses: 'the 2,048 addresses that the OP Stack reserves for contracts of the network',
     source: 'https://specs.optimism.io/protocol/predeploys.html',
-    fault: ({ address }) =>
-      /^0x420{34}0[0-7][0-9a-f]{2}$/i.test(address)
-        ? 'it is a contract of the network itself, or none, and nobody has its key'
-        : undefined,
+    fault: ({ address }) => (/^0x420{34}0[0-7][0-9a-f]{2}$/i.test(address) ? NO_KEY : undefined),
     example: { address: '0x4200000000000000000000000000000000000006' },
   },
   {
@@ -156,12 +195,15 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
     example: { address: '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo' },
   },
   {
-    networks: ['STELLAR'],
-    refuses: 'the account whose key is zero, in each of its forms',
-    source: 'https://stellar.org/protocol/sep-23',
-    fault: ({ address }) =>
-      accountOf(address).startsWith('GAAAAAAAAAAA') ? 'nobody has the key of the zero address' : undefined,
-    example: { address: 'GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF' },
+    networks: ['SOLANA', 'STELLAR'],
+    refuses:
+      'keys that everybody knows: of the seeds 0 and 1, the generator of the curve, zero and other points of small order',
+    source: 'https://www.rfc-editor.org/rfc/rfc8032',
+    fault({ address }, network) {
+      const key = network === 'STELLAR' ? accountOf(address) : address
+      return KNOWN_POINTS.has(key) ? 'nobody has its key, or everybody' : undefined
+    },
+    example: { address: '4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS' },
   },
   {
     networks: ['STELLAR'],
@@ -177,22 +219,17 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
   },
   {
     networks: BITCOINS,
-    refuses: 'hashes of 20 or more zero bytes, in each form of address',
-    source: 'https://en.bitcoin.it/wiki/Script#Provably_Unspendable/Prunable_Outputs',
-    fault: ({ address }, network) =>
-      scriptOf(address, network).includes('0'.repeat(40))
-        ? 'nobody has the key of the zero address'
-        : undefined,
-    example: { address: '1111111111111111111114oLvT2' },
-  },
-  {
-    networks: BITCOINS,
-    refuses: 'hashes that were written by hand to destroy coins: `1BitcoinEater…` and `1Counterparty…`',
+    refuses:
+      'hashes of 20 or more zero bytes, those that were written by hand (`1BitcoinEater…`, `1Counterparty…`), and those of keys and scripts that everybody knows: empty, zeros, one, the key of 1',
     source: 'https://en.bitcoin.it/wiki/Proof_of_burn',
-    fault: ({ address }, network) =>
-      EATERS.has(scriptOf(address, network))
-        ? 'it was made to destroy coins, and nobody has its key'
-        : undefined,
+    fault({ address }, network) {
+      const [, hash20, hash32] =
+        /^(?:76a9|a9|aa|00|51)(?:14(.{40})|20(.{64}))/.exec(scriptOf(address, network)) ?? []
+      const hash = hash20 ?? hash32 ?? ''
+      return /0{40}/.test(hash) || EATERS.has(hash) || KNOWN_HASHES.has(hash)
+        ? 'nobody has its key, or everybody'
+        : undefined
+    },
     example: { address: '1BitcoinEaterAddressDontSendf59kuE' },
   },
   {
@@ -239,11 +276,23 @@ export const MEMO_RULES: readonly DestinationRule[] = [
   },
   {
     networks: ['STELLAR'],
-    refuses: `a memo of more than ${STELLAR_MEMO_BYTES_MAX} bytes`,
+    refuses:
+      'a memo that begins with the name of a kind and a colon (`id:`, `hash:`, `return:`, `text:`), but `id:` and a number of 64 bits, and `hash:` and 64 hexadecimal digits in lower case',
     source:
       'https://developers.stellar.org/docs/learn/fundamentals/transactions/operations-and-transactions#memo',
     fault: ({ memo = '' }) =>
-      Buffer.byteLength(memo) > STELLAR_MEMO_BYTES_MAX
+      stellarMemo(memo) === undefined
+        ? 'names a kind, but is neither id: and a number from 0 to 18446744073709551615, nor hash: and 64 hexadecimal digits in lower case'
+        : undefined,
+    example: { address: '', memo: 'id:18446744073709551616' },
+  },
+  {
+    networks: ['STELLAR'],
+    refuses: `a memo of text of more than ${STELLAR_MEMO_BYTES_MAX} bytes`,
+    source:
+      'https://developers.stellar.org/docs/learn/fundamentals/transactions/operations-and-transactions#memo',
+    fault: ({ memo = '' }) =>
+      stellarMemo(memo)?.kind === 'text' && Buffer.byteLength(memo) > STELLAR_MEMO_BYTES_MAX
         ? `is longer than the ${STELLAR_MEMO_BYTES_MAX} bytes that STELLAR carries`
         : undefined,
     example: { address: '', memo: 'a memo of twenty-nine letters' },

@@ -1,4 +1,4 @@
-import { Keypair } from '@stellar/stellar-base'
+import { Keypair, Memo, TransactionBuilder } from '@stellar/stellar-base'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Address } from '@solana/addresses'
 import { RawTx } from '@scure/btc-signer/script.js'
@@ -19,7 +19,7 @@ import {
   type SolanaPayment,
 } from './solana/transaction.ts'
 import { disagreementOf, type SignedPayment } from './signed-payments.ts'
-import { muxed, signPayment as signStellar } from './stellar/envelope.ts'
+import { innerOf, muxed, signPayment as signStellar } from './stellar/envelope.ts'
 
 const account = privateKeyToAccount(generatePrivateKey())
 const HERE = addressFromBytes('ETHEREUM', randomBytes(32)) as Hex
@@ -249,6 +249,16 @@ describe('on STELLAR', () => {
     expect(says(payment({ amount: '1.6' }))).toBe('signed amount 15000000 for 16000000')
     expect(says(payment({ memo: null }))).toBe('signed memo id:42 for null')
     expect(says(payment({ asset: 'XLM' }))).toContain('for native')
+    // Text that reads as an id, and a hash.
+    const inner = innerOf(raw_transaction.toString('base64'), 'Test')
+    const carrying = (memo: Memo) =>
+      Buffer.from(TransactionBuilder.cloneFrom(inner, { fee: inner.fee, memo }).build().toEnvelope().toXDR())
+    const texts = { raw_transaction: carrying(Memo.text('id:42')) }
+    expect(says(payment(texts))).toBe('signed memo text:id:42 for id:42')
+    const hash = '0f'.repeat(32)
+    const hashes = { raw_transaction: carrying(Memo.hash(hash)) }
+    expect(says(payment({ ...hashes, memo: `hash:${hash}` }))).toBeUndefined()
+    expect(says(payment({ ...hashes, memo: `hash:${'1f'.repeat(32)}` }))).toContain('signed memo hash:0f')
     const other = muxed(Keypair.random().publicKey(), '7')
     expect(says(payment({ destination_address: other }))).toContain(`for ${other}`)
     const issuers = new Map([['STELLAR' as const, { PYUSD: hotWallet.publicKey() }]])

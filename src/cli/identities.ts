@@ -68,4 +68,4 @@ function time(text: string): string {
 }
 
 const nameOf = ({ person_details: person, institution_details: institution }: Identity) =>
-  institution?.name ?? `${person?.first_name} ${person?.last_name}`
+  institution?.name ?? [person?.first_name, person?.last_name].filter(Boolean).join(' ')

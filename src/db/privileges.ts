@@ -324,13 +324,13 @@ interface Difference {
 export async function grantDifferences(db: Queryable, role: string): Promise<Difference[]> {
   const { rows } = await db.query<{ table: string; what: string; column: string | null }>(
     `
-    select c.relname as table, lower(a.privilege_type) || case when is_grantable then ' with grant option' else '' end as what,
+    select c.relname as table, lower(a.privilege_type collate "C") || case when is_grantable then ' with grant option' else '' end as what,
            null as column
     from pg_class c, aclexplode(c.relacl) a
     where c.relnamespace = 'public'::regnamespace and c.relname = any ($2)
       and a.grantee in (0, $1::text::regrole) and a.grantee <> c.relowner
     union
-    select c.relname, lower(a.privilege_type) || case when is_grantable then ' with grant option' else '' end, t.attname
+    select c.relname, lower(a.privilege_type collate "C") || case when is_grantable then ' with grant option' else '' end, t.attname
     from pg_class c
     join pg_attribute t on t.attrelid = c.oid, aclexplode(t.attacl) a
     where c.relnamespace = 'public'::regnamespace and c.relname = any ($2)

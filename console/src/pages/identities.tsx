@@ -3,7 +3,7 @@ import { inWords } from '../format.ts'
 import { Choice, filterOf, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Answered, Curl, Id, Link, Members, Status, Time, Title } from '../parts.tsx'
-import type { Account, Identity } from '../records.ts'
+import { nameOfParty, type Account, type Identity } from '../records.ts'
 import { may } from '../session.ts'
 import { ListPage, TableOf } from '../tables.tsx'
 
@@ -13,8 +13,7 @@ const PATH = '/v2/identity/identities'
 const WRITE = 'operators:write_verification'
 const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED']
 
-const nameOf = ({ person_details: person, institution_details: institution, ref_id }: Identity) =>
-  institution?.name ?? ([person?.first_name, person?.last_name].filter(Boolean).join(' ') || ref_id)
+const nameOf = (identity: Identity) => nameOfParty(identity) || identity.ref_id
 
 const COLUMNS: Column<Identity>[] = [
   { name: 'Name', onCard: 1, cell: (one) => <Link to={`identities/${one.id}`}>{nameOf(one)}</Link> },

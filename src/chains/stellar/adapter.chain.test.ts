@@ -207,7 +207,7 @@ async function failing(failures: Failures, work: () => Promise<void>): Promise<v
 
 // ---------------------------------------------------------------------------------------------- withdrawals
 
-test('XLM and a token are paid once: to accounts, new accounts and muxed ones, with memos of text and id', async () => {
+test('XLM and a token are paid once: to accounts, new accounts and muxed ones, with memos of each kind', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const fresh = newAccount()
   const muxedTo = muxed(newDestination(), '18446744073709551615')
@@ -217,6 +217,7 @@ test('XLM and a token are paid once: to accounts, new accounts and muxed ones, w
     await withdraw(customer, 'PYUSD', '3.0000001', muxedTo),
     await withdraw(customer, 'PYUSD', '4', newDestination(), 'id:42'),
     await withdraw(customer, 'XLM', '5', newDestination(), '42'),
+    await withdraw(customer, 'XLM', '6', newDestination(), `hash:${'0f'.repeat(32)}`),
   ]
   await settleAll(wallet)
   for (const order of orders) {
@@ -238,6 +239,7 @@ test('XLM and a token are paid once: to accounts, new accounts and muxed ones, w
   expect(memos).toEqual([
     ['id', '42'],
     ['text', '42'],
+    ['hash', Buffer.alloc(32, 0x0f).toString('base64')],
   ])
   await requireAgreement(wallet, [customer])
 })

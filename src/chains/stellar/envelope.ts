@@ -13,6 +13,7 @@ import {
   type Transaction,
   TransactionBuilder,
 } from '@stellar/stellar-base'
+import { stellarMemo } from '../destination-rules.ts'
 import type { SignedTransaction } from '../network.ts'
 
 /**
@@ -51,15 +52,18 @@ export const laneKeys = (hotWallet: Keypair, count: number): Keypair[] =>
     ),
   )
 
-/** `id:` and a number of 64 bits is a memo of type id; every other memo is text. */
-const MEMO_ID = /^id:(0|[1-9][0-9]{0,19})$/
-const ID_MAX = 2n ** 64n - 1n
-const memoOf = (text: string): Memo => {
-  const [, id] = MEMO_ID.exec(text) ?? []
-  return id !== undefined && BigInt(id) <= ID_MAX ? Memo.id(id) : Memo.text(text)
+const memoOf = (memo: string): Memo => {
+  const said = stellarMemo(memo)
+  if (said === undefined) throw new Error(`the memo ${memo} is of no kind`)
+  return Memo[said.kind](said.value)
 }
-const textOf = ({ type, value }: Memo): string | undefined =>
-  type === 'none' ? undefined : type === 'id' ? `id:${String(value)}` : String(value)
+/** The reverse. Text that reads as another kind is none that was asked for: it is marked as text, so that it differs. */
+const saidBy = ({ type, value }: Memo): string | undefined => {
+  if (type === 'none') return undefined
+  if (type !== 'text') return `${type}:${Buffer.isBuffer(value) ? value.toString('hex') : String(value)}`
+  const text = String(value)
+  return ['id', 'hash'].includes(stellarMemo(text)?.kind ?? '') ? `text:${text}` : text
+}
 
 /** Signs a payment. `feeMax` is the most that its one operation costs, in stroops. */
 export function signPayment(
@@ -122,7 +126,7 @@ export function paymentIn(raw: Buffer): StellarPayment {
     destination: operation.destination,
     asset: operation.type === 'payment' ? keyOfAsset(operation.asset) : 'native',
     amount: operation.type === 'payment' ? operation.amount : operation.startingBalance,
-    memo: textOf(inner.memo),
+    memo: saidBy(inner.memo),
   }
 }
 

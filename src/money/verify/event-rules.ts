@@ -13,25 +13,25 @@ const COMPLETE_FROM = '(select complete_from from event_history)'
  * never updated; any other began as PENDING or PROCESSING.
  */
 const CHANGES = `
-  select id, created_at as at, 'transfer.' || lower(type) || '.' ||
-         case when updated_at = created_at then lower(status) else 'pending' end as type
+  select id, created_at as at, 'transfer.' || lower(type collate "C") || '.' ||
+         case when updated_at = created_at then lower(status collate "C") else 'pending' end as type
   from transfers where customer_id = $1 and customer_id <> '${PLATFORM_ID}'
   union all
-  select id, updated_at, 'transfer.' || lower(type) || '.' || lower(status)
+  select id, updated_at, 'transfer.' || lower(type collate "C") || '.' || lower(status collate "C")
   from transfers where customer_id = $1 and customer_id <> '${PLATFORM_ID}'
     and updated_at <> created_at and status <> 'PENDING'
   union all
-  select id, created_at, 'orchestration.' || case when updated_at = created_at then lower(status) else 'processing' end
+  select id, created_at, 'orchestration.' || case when updated_at = created_at then lower(status collate "C") else 'processing' end
   from orchestrations where customer_id = $1
   union all
-  select id, updated_at, 'orchestration.' || lower(status)
+  select id, updated_at, 'orchestration.' || lower(status collate "C")
   from orchestrations where customer_id = $1 and updated_at <> created_at and status <> 'PROCESSING'
   union all
   select id, generated_at, 'statement.generated' from statements where customer_id = $1 and generated_at is not null
   union all
   select id, paid_at, 'statement.paid' from statements where customer_id = $1 and paid_at is not null
   union all
-  select id, created_at, 'fiat_account.' || lower(status)
+  select id, created_at, 'fiat_account.' || lower(status collate "C")
   from fiat_accounts where customer_id = $1 and status <> 'PENDING'
   union all
   select id, approved_at, 'crypto_destination_address.approved'
@@ -44,7 +44,7 @@ const CHANGES = `
   union all
   select id, approved_at, 'approval.approved' from approvals where customer_id = $1 and approved_at is not null
   union all
-  select id, ended_at, 'approval.' || lower(status)
+  select id, ended_at, 'approval.' || lower(status collate "C")
   from approvals where customer_id = $1 and status in ('REJECTED', 'EXPIRED')`
 
 /** In SQL: the beginning of the id that an event of this time has (src/db/ids.ts). */
@@ -59,16 +59,16 @@ const TELLS_ITS_TYPE = `
     when 'webhook' then true
     when 'approval' then
       object ->> 'id' = object_id::text
-        and lower(object ->> 'status') = case split_part(type, '.', 2) when 'requested' then 'pending' else split_part(type, '.', 2) end
+        and lower((object ->> 'status') collate "C") = case split_part(type, '.', 2) when 'requested' then 'pending' else split_part(type, '.', 2) end
     when 'statement' then
-      object ->> 'id' = object_id::text and object ->> 'status' = 'STATEMENT_STATUS_' || upper(split_part(type, '.', 2))
+      object ->> 'id' = object_id::text and object ->> 'status' = 'STATEMENT_STATUS_' || upper(split_part(type, '.', 2) collate "C")
     when 'identity' then
-      object ->> 'identity_id' = object_id::text and lower(object ->> 'new_summary_status') = split_part(type, '.', 2)
+      object ->> 'identity_id' = object_id::text and lower((object ->> 'new_summary_status') collate "C") = split_part(type, '.', 2)
         and object ->> 'old_summary_status' <> object ->> 'new_summary_status'
     when 'account' then
-      object ->> 'account_id' = object_id::text and lower(object ->> 'new_summary_status') = split_part(type, '.', 2)
+      object ->> 'account_id' = object_id::text and lower((object ->> 'new_summary_status') collate "C") = split_part(type, '.', 2)
         and object ->> 'old_summary_status' <> object ->> 'new_summary_status'
-    else object ->> 'id' = object_id::text and lower(object ->> 'status') = split_part(type, '.', 2)
+    else object ->> 'id' = object_id::text and lower((object ->> 'status') collate "C") = split_part(type, '.', 2)
   end`
 
 /** The identities and accounts with their summary_status. */

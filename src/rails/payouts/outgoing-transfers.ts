@@ -491,7 +491,7 @@ export async function findPayee(
     const { rowCount } = await tx.query(
       `
       select 1 from transfers
-      where customer_id = $1 and id = $2 and amount = $3 and lower(destination_address) = lower($4)`,
+      where customer_id = $1 and id = $2 and amount = $3 and lower(destination_address collate "C") = lower($4 collate "C")`,
       [customer_id, id, amount, destination_address],
     )
     if (rowCount !== 0) return id

@@ -159,6 +159,8 @@ function requireOneOfDetails({ person_details, institution_details }: CreateIden
       'person_details',
       'institution_details',
     )
+  if (person_details && (person_details.first_name ?? person_details.last_name) === undefined)
+    throw problem.badRequest('person_details must have a first_name or a last_name', 'person_details')
 }
 
 function requireMembersOfInstitution({ person_details, institution_members }: CreateIdentityBody): void {

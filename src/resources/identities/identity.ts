@@ -25,15 +25,15 @@ import {
 /** Details of a person. Other members are kept. */
 export const PersonDetails = Type.Object(
   {
-    first_name: Text(200, 'First name.', 1),
-    last_name: Text(200, 'Last name.', 1),
+    first_name: Type.Optional(Text(200, 'First name.', 1)),
+    last_name: Type.Optional(Text(200, 'Last name.', 1)),
     date_of_birth: Type.Optional(BirthDate),
     address: Type.Optional(Address),
     email: Type.Optional(Text(320, 'E-mail address.')),
     phone_number: Type.Optional(Text(100, 'Phone number.')),
     nationality: Type.Optional(Text(100, 'Nationality.')),
   },
-  { ...Free, description: 'A person. Other members are kept, 8 KiB at most in all.' },
+  { ...Free, description: 'A person, by one name or both. Other members are kept, 8 KiB at most in all.' },
 )
 
 /** Details of an institution. Other members are kept. */

@@ -8,66 +8,54 @@ import { FOUND_MAX, type FoundRow } from './find-by-whole-name.ts'
 
 /** How many of the newest records of a type are searched where no index serves the search: by name and by amount. */
 const SEARCHED_MAX = 10_000
-/** The shortest beginning of a name. */
-const NAME_LENGTH_MIN = 3
+/** The shortest beginning of a name. Two signs of Chinese, Japanese or Korean are a name. */
+const NAME_BEGINNING = /...|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]{2}/u
 
 /**
  * `$2` and `$3`: the lowest and highest id; `$4`: a pattern of ids; `$5` and `$6`: the beginnings of hashes and addresses;
- * `$7`: a pattern of either, in lower case; `$8`: a pattern of names, in lower case; `$9` and `$10`: an amount, and its asset;
+ * `$7`: a pattern of either, in lower case; `$8`: an expression of names; `$9` and `$10`: an amount, and its asset;
  * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched. What is null finds nothing.
  *
- * A beginning is a range of an index: `chr(1114111)` is the last character of Unicode. The newest of the last hash or address
+ * A beginning is a range of an index: `U+10FFFF` is the last character of Unicode. The newest of the last hash or address
  * in that range are read, so that a beginning of many names reads no more than the limit. The statement is not composed,
  * because test/tables.test.ts and test/sql-rows.db.test.ts read it here.
  */
 const FIND = `
   select distinct found.type, found.id, found.found_by, found.status, found.created_at
   from (
-    (select 'transfer' as type, id, 'PREFIX' as found_by, status, created_at from transfers
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'orchestration', id, 'PREFIX', status, created_at from orchestrations
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'orchestration_rule', id, 'PREFIX', status, created_at from orchestration_rules
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'profile', id, 'PREFIX', null, created_at from profiles
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'account', id, 'PREFIX', null, created_at from accounts
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'identity', id, 'PREFIX', status, created_at from identities
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'statement', id, 'PREFIX', status, created_at from statements
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'deposit_address', id, 'PREFIX', null, created_at from deposit_addresses
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'destination_address', id, 'PREFIX', status, created_at from crypto_destination_addresses
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'fiat_account', id, 'PREFIX', status, created_at from fiat_accounts
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 and deleted_at is null
-     order by id desc limit $13)
-    union all (select 'fiat_deposit_instructions', id, 'PREFIX', status, created_at from fiat_deposit_instructions
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'approval', id, 'PREFIX', status, created_at from approvals
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'webhook', id, 'PREFIX', status, created_at from webhooks
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'api_client', id, 'PREFIX', null, created_at from api_clients
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 and disabled_at is null
-     order by id desc limit $13)
+    (select n.type, n.id, 'PREFIX' as found_by, n.status, n.created_at
+     from (
+       select 'transfer' as type, id, status, created_at from transfers where customer_id = $1
+       union all select 'orchestration', id, status, created_at from orchestrations where customer_id = $1
+       union all select 'orchestration_rule', id, status, created_at from orchestration_rules where customer_id = $1
+       union all select 'profile', id, null, created_at from profiles where customer_id = $1
+       union all select 'account', id, null, created_at from accounts where customer_id = $1
+       union all select 'identity', id, status, created_at from identities where customer_id = $1
+       union all select 'statement', id, status, created_at from statements where customer_id = $1
+       union all select 'deposit_address', id, null, created_at from deposit_addresses where customer_id = $1
+       union all select 'destination_address', id, status, created_at from crypto_destination_addresses where customer_id = $1
+       union all select 'fiat_account', id, status, created_at from fiat_accounts where customer_id = $1 and deleted_at is null
+       union all select 'fiat_deposit_instructions', id, status, created_at from fiat_deposit_instructions where customer_id = $1
+       union all select 'approval', id, status, created_at from approvals where customer_id = $1
+       union all select 'webhook', id, status, created_at from webhooks where customer_id = $1
+       union all select 'api_client', id, null, created_at from api_clients where customer_id = $1 and disabled_at is null
+     ) n
+     where n.type = any ($12) and n.id >= $2 and n.id <= $3 and n.id::text like $4 order by n.id desc limit $13)
     -- A withdrawal that is under way has no hash of its own yet.
     union all select 'transfer', t.id, 'PREFIX', t.status, t.created_at
     from unnest($5::text[]) as hashes (beginning)
     cross join lateral (
       (select id from transfers
        where customer_id = $1 and crypto_tx_hash >= hashes.beginning
-         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash) like $7
+         and crypto_tx_hash < hashes.beginning || '\u{10ffff}' and lower(crypto_tx_hash collate "C") like $7
        order by crypto_tx_hash desc limit $13)
       union all (select transfer_id from outgoing_transfers
        where customer_id = $1 and network = any ($11) and crypto_tx_hash >= hashes.beginning
-         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash) like $7
+         and crypto_tx_hash < hashes.beginning || '\u{10ffff}' and lower(crypto_tx_hash collate "C") like $7
        limit $13)
       union all (select transfer_id from replaced_transactions
        where customer_id = $1 and crypto_tx_hash >= hashes.beginning
-         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash) like $7
+         and crypto_tx_hash < hashes.beginning || '\u{10ffff}' and lower(crypto_tx_hash collate "C") like $7
        limit $13)
     ) n
     join transfers t on t.customer_id = $1 and t.id = n.id
@@ -75,8 +63,8 @@ const FIND = `
     from unnest($6::text[]) as addresses (beginning)
     cross join lateral (
       select transfer_id from withdrawal_names
-      where customer_id = $1 and name >= addresses.beginning and name < addresses.beginning || chr(1114111)
-        and lower(name) like $7
+      where customer_id = $1 and name >= addresses.beginning and name < addresses.beginning || '\u{10ffff}'
+        and lower(name collate "C") like $7
       order by name desc, transfer_id desc
       limit $13
     ) n
@@ -85,8 +73,8 @@ const FIND = `
     from unnest($6::text[]) as addresses (beginning)
     cross join lateral (
       select id, created_at from deposit_addresses
-      where customer_id = $1 and address >= addresses.beginning and address < addresses.beginning || chr(1114111)
-        and lower(address) like $7
+      where customer_id = $1 and address >= addresses.beginning and address < addresses.beginning || '\u{10ffff}'
+        and lower(address collate "C") like $7
       limit $13
     ) n
     union all select 'destination_address', n.id, 'PREFIX', n.status, n.created_at
@@ -94,24 +82,26 @@ const FIND = `
     cross join lateral (
       select id, status, created_at from crypto_destination_addresses
       where customer_id = $1 and crypto_network = any ($11) and canonical_address >= addresses.beginning
-        and canonical_address < addresses.beginning || chr(1114111) and lower(canonical_address) like $7
+        and canonical_address < addresses.beginning || '\u{10ffff}' and lower(canonical_address collate "C") like $7
       limit $13
     ) n
     -- Names, of the newest records of each type.
-    union all (select 'profile', id, 'NAME', null, created_at
-     from (select * from profiles where customer_id = $1 and $8::text is not null order by id desc limit $14) p
-     where lower(nickname) like $8 limit $13)
-    union all (select 'identity', id, 'NAME', status, created_at
-     from (select * from identities where customer_id = $1 and $8::text is not null order by id desc limit $14) i
-     where lower(details ->> 'name') like $8 or lower(details ->> 'last_name') like $8
-       or lower(concat_ws(' ', details ->> 'first_name', details ->> 'last_name')) like $8
-     limit $13)
-    union all (select 'api_client', id, 'NAME', null, created_at
-     from (select * from api_clients where customer_id = $1 and $8::text is not null order by id desc limit $14) c
-     where lower(name) like $8 and disabled_at is null limit $13)
-    union all (select 'webhook', id, 'NAME', status, created_at
-     from (select * from webhooks where customer_id = $1 and $8::text is not null order by id desc limit $14) w
-     where lower(name) like $8 limit $13)
+    union all (select n.type, n.id, 'NAME', n.status, n.created_at
+     from (
+       (select 'profile' as type, id, null as status, created_at, nickname as name
+        from profiles where customer_id = $1 and $8::text is not null order by id desc limit $14)
+       union all select 'identity', i.id, i.status, i.created_at, names.name
+       from (select * from identities where customer_id = $1 and $8::text is not null order by id desc limit $14) i
+       cross join lateral (values (details ->> 'name'), (details ->> 'last_name'),
+         (concat_ws(' ', details ->> 'first_name', details ->> 'last_name'))) names (name)
+       union all (select 'api_client', id, null, created_at, case when disabled_at is null then name end
+        from api_clients where customer_id = $1 and $8::text is not null order by id desc limit $14)
+       union all (select 'webhook', id, status, created_at, name
+        from webhooks where customer_id = $1 and $8::text is not null order by id desc limit $14)
+     ) n
+     where n.type = any ($12) and n.name ~ $8
+     group by n.type, n.id, n.status, n.created_at
+     order by n.created_at desc limit $13)
     -- Amounts, of the newest transfers.
     union all (select 'transfer', id, 'AMOUNT', status, created_at
      from (select * from transfers where customer_id = $1 and $9::numeric is not null order by id desc limit $14) t
@@ -135,8 +125,8 @@ export async function findByPart(
   const { prefix, suffix } = partsOf(text)
   const ids = idsFrom(prefix)
   const beginning = /^[0-9A-Za-z:]+$/.test(prefix) && prefix.replace(/^0x/i, '').length >= 6
-  const isName = text.length >= NAME_LENGTH_MIN && suffix === '' && !/^0x/i.test(text)
-  const name = isName ? `${literal(text.toLowerCase())}%` : undefined
+  const isName = NAME_BEGINNING.test(text) && suffix === '' && !/^0x/i.test(text)
+  const name = isName ? namesFrom(text) : undefined
   const amount = amountOf(text)
   if (ids === undefined && !beginning && name === undefined && amount === undefined) return []
   // The statement has no name: a plan that was made while its tables were empty would stay.
@@ -182,6 +172,37 @@ function beginningsOf(prefix: string): string[] {
       [...new Set([digit.toLowerCase(), digit.toUpperCase()])].map((way) => one + way),
     )
   return all
+}
+
+/** Text in capitals: ß and ẞ are SS, ς is Σ, and both ways to write É are one. İ is I. */
+const capitals = (text: string) =>
+  text.normalize('NFC').toLowerCase().toUpperCase().normalize('NFC').replaceAll('İ', 'I')
+
+/** Characters by what they are in capitals. The first search by name fills it, in some 30 ms. */
+const SPELLINGS = new Map<string, string[]>()
+
+/**
+ * A regular expression of the names that begin like this in any case. It lists the spellings of each character: what
+ * PostgreSQL makes of case depends on the database's locale and encoding.
+ */
+function namesFrom(text: string): string {
+  for (let code = SPELLINGS.size === 0 ? 0 : 0x1f000; code < 0x1f000; code++) {
+    const sign = String.fromCodePoint(code)
+    if (!/\p{Changes_When_Casemapped}/u.test(sign)) continue
+    SPELLINGS.set(capitals(sign), [...(SPELLINGS.get(capitals(sign)) ?? []), sign])
+  }
+  const waysOf = (signs: string) =>
+    (SPELLINGS.get(signs) ?? [signs])
+      .flatMap((way) => [way, way.normalize('NFD')])
+      .map((way) => way.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`))
+      .join('|')
+  // SS may be one character, and FFI.
+  const several = [...SPELLINGS.keys()].filter((key) => key.length > 1).sort((a, b) => b.length - a.length)
+  const names = capitals(text).replaceAll(new RegExp(`${several.join('|')}|.`, 'gsu'), (part) => {
+    const apart = Array.from(part, (sign) => `(?:${waysOf(sign)})`)
+    return `(?:${waysOf(part)}|${apart.join('')})`
+  })
+  return `^${names}`
 }
 
 /** Text as a pattern of `like` that matches itself. */

@@ -60,45 +60,29 @@ const FIND = `
   select found.type, found.id, found.found_by, found.status, found.created_at
   from (
     -- The names that are a column with an index of its own.
-    select 'transfer' as type, id, 'ID' as found_by, status, created_at from transfers where customer_id = $1 and id = $2
-    union all select 'transfer', id, 'REF_ID', status, created_at from transfers where customer_id = $1 and ref_id = $3
+    select n.type, n.id, case when n.id = $2 then 'ID' else 'REF_ID' end as found_by, n.status, n.created_at
+    from (
+      select 'transfer' as type, id, ref_id, status, created_at from transfers where customer_id = $1
+      union all select 'fiat_deposit_instructions', id, ref_id, status, created_at from fiat_deposit_instructions where customer_id = $1
+      union all select 'orchestration', id, ref_id, status, created_at from orchestrations where customer_id = $1
+      union all select 'orchestration_rule', id, ref_id, status, created_at from orchestration_rules where customer_id = $1
+      union all select 'profile', id, null, null, created_at from profiles where customer_id = $1
+      union all select 'account', id, ref_id, null, created_at from accounts where customer_id = $1
+      union all select 'identity', id, ref_id, status, created_at from identities where customer_id = $1
+      union all select 'statement', id, ref_id, status, created_at from statements where customer_id = $1
+      union all select 'deposit_address', id, ref_id, null, created_at from deposit_addresses where customer_id = $1
+      union all select 'destination_address', id, null, status, created_at from crypto_destination_addresses where customer_id = $1
+      union all select 'fiat_account', id, ref_id, status, created_at from fiat_accounts where customer_id = $1 and deleted_at is null
+      union all select 'approval', id, null, status, created_at from approvals where customer_id = $1
+      union all select 'event', id, null, null, created_at from events where customer_id = $1
+      union all select 'webhook', id, null, status, created_at from webhooks where customer_id = $1
+      union all select 'api_client', id, null, null, created_at from api_clients where customer_id = $1 and disabled_at is null
+    ) n
+    where n.id = $2 or n.ref_id = $3
     union all select 'transfer', id, 'GROUP_ID', status, created_at
       from transfers where customer_id = $1 and group_id = $2
     union all select 'fiat_deposit_instructions', id, 'MEMO', status, created_at
       from fiat_deposit_instructions where customer_id = $1 and memo_id = $3
-    union all select 'orchestration', id, 'ID', status, created_at from orchestrations where customer_id = $1 and id = $2
-    union all select 'orchestration', id, 'REF_ID', status, created_at
-      from orchestrations where customer_id = $1 and ref_id = $3
-    union all select 'orchestration_rule', id, 'ID', status, created_at
-      from orchestration_rules where customer_id = $1 and id = $2
-    union all select 'orchestration_rule', id, 'REF_ID', status, created_at
-      from orchestration_rules where customer_id = $1 and ref_id = $3
-    union all select 'profile', id, 'ID', null, created_at from profiles where customer_id = $1 and id = $2
-    union all select 'account', id, 'ID', null, created_at from accounts where customer_id = $1 and id = $2
-    union all select 'account', id, 'REF_ID', null, created_at from accounts where customer_id = $1 and ref_id = $3
-    union all select 'identity', id, 'ID', status, created_at from identities where customer_id = $1 and id = $2
-    union all select 'identity', id, 'REF_ID', status, created_at from identities where customer_id = $1 and ref_id = $3
-    union all select 'statement', id, 'ID', status, created_at from statements where customer_id = $1 and id = $2
-    union all select 'statement', id, 'REF_ID', status, created_at from statements where customer_id = $1 and ref_id = $3
-    union all select 'deposit_address', id, 'ID', null, created_at
-      from deposit_addresses where customer_id = $1 and id = $2
-    union all select 'deposit_address', id, 'REF_ID', null, created_at
-      from deposit_addresses where customer_id = $1 and ref_id = $3
-    union all select 'destination_address', id, 'ID', status, created_at
-      from crypto_destination_addresses where customer_id = $1 and id = $2
-    union all select 'fiat_account', id, 'ID', status, created_at
-      from fiat_accounts where customer_id = $1 and id = $2 and deleted_at is null
-    union all select 'fiat_account', id, 'REF_ID', status, created_at
-      from fiat_accounts where customer_id = $1 and ref_id = $3 and deleted_at is null
-    union all select 'fiat_deposit_instructions', id, 'ID', status, created_at
-      from fiat_deposit_instructions where customer_id = $1 and id = $2
-    union all select 'fiat_deposit_instructions', id, 'REF_ID', status, created_at
-      from fiat_deposit_instructions where customer_id = $1 and ref_id = $3
-    union all select 'approval', id, 'ID', status, created_at from approvals where customer_id = $1 and id = $2
-    union all select 'event', id, 'ID', null, created_at from events where customer_id = $1 and id = $2
-    union all select 'webhook', id, 'ID', status, created_at from webhooks where customer_id = $1 and id = $2
-    union all select 'api_client', id, 'ID', null, created_at
-      from api_clients where customer_id = $1 and id = $2 and disabled_at is null
     union all select 'transfer', id, 'HASH', status, created_at
     from (select * from transfers where customer_id = $1 and crypto_tx_hash = any ($4) order by id limit $7) t
     -- A withdrawal that is under way has no hash of its own yet.

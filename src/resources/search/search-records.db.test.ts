@@ -194,6 +194,31 @@ describe('Search Records', () => {
       expect(await search('payr', other.call)).toEqual([])
     })
 
+    test('names in any capitals of any script, whatever the locale of the database is', async () => {
+      const people: [first: string, last: string, spellings: string[]][] = [
+        ['Élodie', 'Østby', ['Élodie', 'élodie', 'ÉLODIE', 'E\u0301lodie', 'Østby', 'øSTBY', 'élodie øst']],
+        ['Юлия', 'Шарапова', ['Шарапова', 'шарапова', 'ШАРАПОВА', 'юлия ш']],
+        ['Ömer', 'Çelik', ['Ömer', 'ömer', 'ÇELIK', 'çelik', 'C\u0327elik']],
+        ['Νίκος', 'ΠΑΠΑΣ', ['νίκος', 'ΝΊΚΟΣ', 'νίκοσ', 'Παπας', 'παπασ']],
+        ['İpek', 'Işık', ['İpek', 'ipek', 'İPEK', 'IPEK', 'Işık', 'ışık', 'IŞIK']],
+        ['E\u0301mile', 'Größe', ['Émile', 'émile', 'Größe', 'GRÖSSE', 'GRÖẞE', 'grösse']],
+        ['小明', '王', ['小明', '小明 王']],
+      ]
+      for (const [index, [first_name, last_name]] of people.entries()) {
+        const person_details = { first_name, last_name }
+        await own.call('POST', '/v2/identity/identities', { ref_id: `person-${index}`, person_details })
+      }
+      for (const nickname of ['ΩMEGA', 'Größe']) await own.call('POST', '/v2/profiles', { nickname })
+      const found = async (q: string) =>
+        (await search(q, own.call)).map(({ type, name }) => `${type} ${name}`)
+      for (const [first, last, spellings] of people)
+        for (const q of spellings) expect(await found(q), q).toContain(`identity ${first} ${last}`)
+      for (const q of ['ΩMEGA', 'ωmega', 'Ωme']) expect(await found(q), q).toEqual(['profile ΩMEGA'])
+      for (const q of ['größe', 'GRÖSSE', 'GRÖẞE']) expect(await found(q), q).toContain('profile Größe')
+      for (const q of ['elodie', 'Omer', 'Grosse', 'ÉLODIE Ø_TBY', '明小'])
+        expect(await found(q), q).toEqual([])
+    })
+
     test('an amount or a total, with what tells the records apart', async () => {
       const nickname = (await own.call<{ nickname: string }>('GET', `/v2/profiles/${own.profile_id}`)).body
         .nickname

@@ -64,7 +64,7 @@ describe('Create Crypto Withdrawal', () => {
           memo,
         }),
       )
-    for (const memo of ['x'.repeat(28), 'ü'.repeat(14)])
+    for (const memo of ['x'.repeat(28), 'ü'.repeat(14), 'id:42', `hash:${'0f'.repeat(32)}`])
       expect(await order(memo)).toMatchObject({ status: 200, body: { memo } })
     for (const memo of ['x'.repeat(29), `${'ü'.repeat(14)}x`])
       expect(await order(memo)).toMatchObject({
@@ -138,6 +138,7 @@ describe('Create Crypto Withdrawal', () => {
       [plain, '', 'memo is empty'],
       [plain, ' 3440566070 ', 'memo begins or ends with space'],
       [plain, '3440\u200b566070', 'memo must not hold the character U+200B'],
+      [plain, 'ID:5', 'memo names a kind'],
     ] as const)
       expect(await order({ destination_address, memo })).toMatchObject({
         status: 400,

@@ -82,7 +82,7 @@ export const CreateCryptoWithdrawalBody = Closed({
       },
     ),
   ),
-  memo: Type.Optional(Text(256, 'Memo sent with the withdrawal.')),
+  memo: Type.Optional(Text(256, 'Memo to send. STELLAR: text, `id:<number>` or `hash:<64 hex digits>`.')),
 })
 type CreateCryptoWithdrawalBody = Static<typeof CreateCryptoWithdrawalBody>
 

@@ -62,7 +62,7 @@ export const FILTERED = `t.customer_id = $1
       and ($16::text[] is null or t.direction = any ($16))
       and ($17::text[] is null or t.asset = any ($17))
       and ($18::text[] is null or t.crypto_network = any ($18))
-      and ($19::text[] is null or lower(t.destination_address) = any ($19))
+      and ($19::text[] is null or lower(t.destination_address collate "C") = any ($19))
       and ($20::uuid[] is null or t.fiat_account_id = any ($20))
       and ($21::numeric is null or t.amount >= $21)
       and ($22::numeric is null or t.amount <= $22)`
