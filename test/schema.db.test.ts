@@ -135,10 +135,9 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     '005.do.solana.sql',
     '006.do.refills.sql',
     '007.do.solana-deposits.sql',
-    '010.do.deposits-of-one-node.sql',
-    '011.do.deposits-with-tokens.sql',
-    '012.do.ends-in-the-audit-log.sql',
-    '013.do.keys-and-checks.sql',
+    '008.do.deposits-that-wait.sql',
+    '009.do.ends-in-the-audit-log.sql',
+    '010.do.keys-and-checks.sql',
   ])
 })
 

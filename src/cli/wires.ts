@@ -69,8 +69,7 @@ export function wireCommands(program: Command): void {
     .argument('<transfer_id>', 'wire', uuid)
     .answer(inDatabase, async ({ db }, id: string) => {
       const recorded = await findBankWireOf(db, id)
-      const hasOrder = recorded === undefined || recorded.kind === 'SENT'
-      const order = hasOrder ? await readTakenWire(db, id) : undefined
+      const order = recorded === undefined ? await readTakenWire(db, id) : undefined
       const text = [
         order && describeOrder(order),
         recorded &&

@@ -98,6 +98,8 @@ interface Shared {
   changes?: Changes | undefined
   /** Measures some work of a loop. Returns its result; undefined where it failed, which is logged, and the loop goes on. */
   attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
+  /** Whether the last failure was of more than single records. */
+  isAway: () => boolean
 }
 
 /** What the loops of one node's customers share. */
@@ -137,7 +139,8 @@ export function startWorker(options: {
   const attempts = (node: string) => {
     const where = node === '' ? {} : { node }
     const reported = new ReportedFailures()
-    return async function attempt<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
+    let away = false
+    async function attempt<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
       try {
         const result = await work
         meter?.round(loop, true)
@@ -145,6 +148,7 @@ export function startWorker(options: {
       } catch (error) {
         meter?.round(loop, false)
         const { ofRecords, rest } = failuresIn(error)
+        away = rest !== undefined
         meter?.recordsFailed(loop, ofRecords.length)
         for (const { record, cause } of reported.add(ofRecords))
           log.error({ err: cause, loop, record, ...where }, 'a record cannot be worked on; the others go on')
@@ -153,16 +157,17 @@ export function startWorker(options: {
         return undefined
       }
     }
+    return { attempt, isAway: () => away }
   }
   const repeat = repeatUntil(stopping.signal, changes)
   const nodes = nodesOf(options.db)
-  const shared = { ...options, db: nodes.shared, meter, custodyEveryMs, attempt: attempts('') }
+  const shared = { ...options, db: nodes.shared, meter, custodyEveryMs, ...attempts('') }
   const running = new Map<string, RunningNode>()
   const startNode = (node: Node) => {
     const { screening, delivererOf } = options
     const screener = screening && new Screener({ db: node.db, hints: node.hints, screening, log })
     const deliverer = delivererOf?.(node)
-    const ofNode = { ...shared, attempt: attempts(node.name), node }
+    const ofNode = { ...shared, ...attempts(node.name), node }
     const isListed = () => nodes.list().some(({ name }) => name === node.name)
     const rounds = [
       ...roundsOfNode(ofNode),
@@ -205,19 +210,23 @@ const every =
     return restMs
   }
 
-/** Rests longer after each failed round: a node that is away for minutes is not asked, and logged, many times a second. */
-function backingOff(round: () => Promise<Rest | undefined>): Round {
+/**
+ * Rests longer after each failed round: a node that is away for minutes is not asked, and logged, many times a second. The failure
+ * of single records makes no rest longer: they must not slow the others.
+ */
+function backingOff({ isAway }: Pick<Shared, 'isAway'>, round: () => Promise<Rest | undefined>): Round {
   let failures = 0
   return async () => {
     const rest = await round()
-    failures = rest === undefined ? failures + 1 : 0
+    failures = rest === undefined ? (isAway() ? failures + 1 : 1) : 0
     return rest ?? Math.min(FAILURE_PAUSE_MS * 2 ** (failures - 1), FAILURE_PAUSE_MS_MAX)
   }
 }
 
 /** Work that returns how long it rests. Its requests to others go on between the rounds. */
-const resting = ({ attempt }: Shared, loop: Loop, work: () => Promise<Rest>): Round =>
-  backingOff(async () => {
+const resting = (shared: Shared, loop: Loop, work: () => Promise<Rest>): Round =>
+  backingOff(shared, async () => {
+    const { attempt } = shared
     const rest = await attempt(loop, work())
     return typeof rest === 'object' ? { ...rest, dueIn: () => attempt(loop, rest.dueIn()) } : rest
   })
@@ -298,7 +307,7 @@ function payouts(
     }
   }
   let feesDueAt = 0
-  return backingOff(async () => {
+  return backingOff(shared, async () => {
     if (performance.now() >= feesDueAt) {
       for (const [network, adapter] of networks)
         if (network !== 'WIRE') await checkNetworkFees(shared, network, adapter)
@@ -350,13 +359,10 @@ async function checkNetworkFees(
  * Scans a network for deposits, without a rest while there is more to read, and then reads its newest blocks. The round asks for
  * the newest block alone if that is the last round's, nothing is due and nothing has changed.
  */
-function deposits(
-  { db, ledger, settings, screening, log, changes, attempt }: Shared,
-  network: CryptoNetwork,
-  adapter: NetworkAdapter,
-): Round {
+function deposits(shared: Shared, network: CryptoNetwork, adapter: NetworkAdapter): Round {
+  const { db, ledger, settings, screening, log, changes, attempt } = shared
   let last: { block: string | undefined; seen: number | undefined; until: number } | undefined
-  return backingOff(async () => {
+  return backingOff(shared, async () => {
     const now = performance.now()
     const seen = changes?.count
     // If the node does not answer, the round reports why.

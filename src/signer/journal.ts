@@ -230,6 +230,10 @@ export class Journal {
       wallet.next = Math.max(wallet.next ?? 0, line.next_nonce)
       const before = this.#transfersFrom.get(network) ?? ''
       if (line.transfers_from > before) this.#transfersFrom.set(network, line.transfers_from)
+      // What was allowed before may have been signed in lines that are lost.
+      this.#allowed.clear()
+      for (const [id, known] of this.#transfers)
+        if (known.kind === 'VOID' && known.network === network) this.#transfers.delete(id)
       return
     }
     if (line.kind !== 'FILL') this.#transfers.set(line.transfer_id, line)

@@ -80,8 +80,7 @@ export class ClientStanding implements CallerStanding {
         if (clients.has(clientId)) throw invalidToken('the API client of the access token is disabled')
       } else {
         if (sessions.has(session.id)) throw invalidToken(ENDED)
-        if ((operators.get(clientId) ?? session.generation) !== session.generation)
-          throw invalidToken(CHANGED)
+        if (session.generation < (operators.get(clientId) ?? 0)) throw invalidToken(CHANGED)
       }
       if (customers.has(customerId)) throw invalidToken('the customer of the access token is disabled')
     }
@@ -136,7 +135,7 @@ async function readLists(db: Queryable, macs: RowMacs, sql: string): Promise<Lis
 }
 
 /** No token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS), and a disabled client gets no new one. So older ends need not be on the list. */
-const LATELY = "> clock_timestamp() - interval '25 hours'"
+const LATELY = "> (select clock_timestamp() - interval '25 hours')"
 
 // The service's role can set the columns back, but no record of the audit log. The list of actions is that of the index audit_log_ends.
 const DISABLED_CALLERS = `

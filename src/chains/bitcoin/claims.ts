@@ -84,7 +84,7 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
     rows.map(({ crypto_tx_index }) => partOf(-minorOf(fee), shareAmong(all, crypto_tx_index))),
   )
   // Coins with tokens are in no custody: what a person returns of them moves nothing, and pays the fee first.
-  const { inputs } = decode(walletBytesOf(transaction))
+  const inputs = wallet.dialect.hasTokens ? decode(walletBytesOf(transaction)).inputs : []
   const coins = await coinsWithTokens(wallet, inputs.map(hashIn))
   const tokens = sum(inputs.map((input) => coins.get(input) ?? 0n))
   const ownFee = larger(-minorOf(fee) - tokens, 0n)

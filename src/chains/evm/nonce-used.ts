@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { getAddress, hexToBigInt, hexToNumber, parseTransaction } from 'viem/utils'
 import type { Queryable } from '../../db/database.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../network.ts'
+import { NodeFailure } from '../node-failure.ts'
 import { paysAnother } from '../network-transactions.ts'
 import { NOTHING_ELSE } from '../one-node.ts'
 import type { EvmChain } from './chain.ts'
@@ -50,7 +51,13 @@ export async function endOfAsked(
   const { nonce } = parse(raw_transaction)
   for (const node of [chain.node, ...(chain.verify === undefined ? [] : [chain.verify.node])]) {
     const asked = { ...chain, node }
-    if ((await countAt(asked, sender, await confirmedHead(asked))) <= nonce) return { state: 'UNKNOWN' }
+    try {
+      if ((await countAt(asked, sender, await confirmedHead(asked))) <= nonce) return { state: 'UNKNOWN' }
+    } catch (error) {
+      // A second node that is away delays the end of this payment, and the following of no other.
+      if (node === chain.node || !(error instanceof NodeFailure)) throw error
+      return { state: 'UNKNOWN' }
+    }
   }
   if (chain.verify === undefined && chain.mode === 'live')
     return unresolved(`the node says that nonce ${nonce} of ${sender} is used; ${NOTHING_ELSE}`)

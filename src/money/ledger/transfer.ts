@@ -99,14 +99,14 @@ export function transferToWire({ beneficiary: _, ...row }: TransferRow): Transfe
 }
 
 /**
- * In SQL: the bank's reference of the wire that made or completed a transfer `t`; of one that waits for screening, as it was
+ * In SQL: the bank's reference of the wire that made or completed a transfer `t` of the customer $1; of one that waits for screening, as it was
  * announced. Only transfers over wires look for it, each by a key.
  */
 const BANK_REFERENCE = `
   case when t.type in ('WIRE_DEPOSIT', 'WIRE_WITHDRAWAL') then coalesce(
     (select w.bank_reference from bank_wires w where w.transfer_id = t.id),
     (select s.crypto_tx_hash from seen_deposits s
-     where s.customer_id = t.customer_id and s.transfer_id = t.id and s.network = 'WIRE')) end as bank_reference`
+     where s.customer_id = $1 and s.transfer_id = t.id and s.network = 'WIRE')) end as bank_reference`
 
 /** The columns of a transfer, for `select`. */
 export const TRANSFER_COLUMNS = Object.keys(Transfer.properties)

@@ -22,6 +22,7 @@ import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../../money/reco
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
 import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../../chains/network.ts'
+import type { DepositWaitingReason } from './incoming-transfers.ts'
 import { creditDeposits, creditDepositsOn } from './credit-deposits.ts'
 import { FORGED_DEPOSIT } from './incoming-transfers.ts'
 import { FORGED_ADDRESS } from './owners.ts'
@@ -529,4 +530,16 @@ test('a profile has a limited number of deposit addresses', async () => {
     status: 400,
     body: { detail: `profile_id ${customer.profile_id} has 10000 deposit addresses, the most allowed` },
   })
+})
+
+test('each reason for which a deposit waits can be stored', async () => {
+  const reasons: Record<DepositWaitingReason, true> = {
+    ...{ FAILED: true, BELOW_MINIMUM: true, SECOND_NODE: true, ONE_NODE: true, CONFIRMATIONS: true },
+    ...{ NODES_DISAGREE: true, SCREENING: true, FORGED: true, HAS_TOKENS: true },
+  }
+  const { rows } = await service.db.query<{ text: string }>(
+    `select pg_get_constraintdef(oid) as text from pg_constraint where conname = 'incoming_transfers_reason'`,
+  )
+  const stored = [...rows[0]!.text.matchAll(/'([A-Z_]+)'/g)].map(([, reason]) => reason)
+  expect(stored).toEqual(expect.arrayContaining(Object.keys(reasons)))
 })

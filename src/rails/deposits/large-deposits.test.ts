@@ -5,8 +5,8 @@ import { divideLarge } from './large-deposits.ts'
 
 const PRICES = new Map([['ETH', 2_000n * 10n ** 18n]])
 
-const deposit = (asset: string, amount: string) =>
-  ({ asset, amount, crypto_tx_hash: amount, block_number: null }) as IncomingTransfer
+const deposit = (asset: string, amount: string, crypto_tx_hash = amount) =>
+  ({ asset, amount, crypto_tx_hash, block_number: null }) as IncomingTransfer
 
 async function reasonsOf(
   adapter: Pick<NetworkAdapter, 'oneNodeMax' | 'depths' | 'confirmationsOf'>,
@@ -36,6 +36,19 @@ test("one node's word credits a deposit up to a value, and none without a price"
     `ONE_NODE: one node alone says so, and it is worth 100 USD: ${waits}`,
   ])
   expect(await reasonsOf({}, deposit('LTC', '1000000'))).toEqual(['ENOUGH'])
+  // Outputs of one transaction count together.
+  expect(
+    await reasonsOf(
+      { oneNodeMax: '100' },
+      deposit('ETH', '0.03', 'a'),
+      deposit('ETH', '0.03', 'a'),
+      deposit('ETH', '0.03'),
+    ),
+  ).toEqual([
+    `ONE_NODE: one node alone says so, and it is worth 120 USD: ${waits}`,
+    `ONE_NODE: one node alone says so, and it is worth 120 USD: ${waits}`,
+    'ENOUGH',
+  ])
 })
 
 test('the larger a deposit, the more confirmations it needs; without a price, as many as the largest', async () => {

@@ -1,4 +1,4 @@
-import { parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { CENT_DECIMALS, notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
@@ -22,12 +22,23 @@ export async function divideLarge(
   const enough: IncomingTransfer[] = []
   const large: Waiting[] = []
   const deep: { incoming: IncomingTransfer; needed: number; says: string }[] = []
-  for (const incoming of due) {
+  const totals = new Map<string, bigint>()
+  const values = due.map((incoming) => {
     const value = valueOf(incoming, prices)
-    const isFrom = (usd: string) => value === undefined || centsOf(value) >= centsOf(usd)
-    const says = value === undefined ? `${incoming.asset} has no price` : `it is worth ${value} USD`
+    const total = (totals.get(incoming.crypto_tx_hash) ?? 0n) + (value === undefined ? 0n : centsOf(value))
+    totals.set(incoming.crypto_tx_hash, total)
+    return value
+  })
+  for (const [index, incoming] of due.entries()) {
+    // Whoever pays can divide an amount: all outputs of a transaction decide together.
+    const total = values[index] === undefined ? undefined : totals.get(incoming.crypto_tx_hash)!
+    const isFrom = (usd: string) => total === undefined || total >= centsOf(usd)
+    const says =
+      total === undefined
+        ? `${incoming.asset} has no price`
+        : `it is worth ${formatAmount(total, CENT_DECIMALS)} USD`
     const depth = depths.findLast(({ from_usd }) => isFrom(from_usd))
-    if (oneNodeMax !== undefined && (value === undefined || centsOf(value) > centsOf(oneNodeMax))) {
+    if (oneNodeMax !== undefined && (total === undefined || total > centsOf(oneNodeMax))) {
       const detail = `one node alone says so, and ${says}: it waits for verify_rpc_url, or for 'bursar deposits credit'`
       large.push({ incoming, reason: 'ONE_NODE', detail })
     } else if (depth === undefined || depth === depths[0]) enough.push(incoming)

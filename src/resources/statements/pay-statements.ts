@@ -4,6 +4,7 @@ import { parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
+import { readClock } from '../../db/ids.ts'
 import { balanceMacs, forgedBalances } from '../../money/ledger/balance-macs.ts'
 import { onPlatform, onProfile } from '../../money/ledger/entries.ts'
 import type { Movement } from '../../money/movements/decision.ts'
@@ -111,6 +112,10 @@ async function requireOwed(tx: Transaction, customerId: string, id: string, owed
   if (forged !== undefined) throw new Error(`statement ${id} is not paid: ${forged} (bursar verify)`)
   await holdRewardRates(tx)
   const period = periodOf(owed.period_start.slice(0, 7))!
+  if (period.next > (await readClock(tx)).text)
+    throw new Error(
+      `statement ${id} is of ${period.name}, which has not ended: the clock was ahead (bursar verify)`,
+    )
   const days = await selectDays(tx, customerId, period, generated_at)
   const { total } = rewardOf(days)
   const decimals = decimalsOf(REWARD_ASSET)
