@@ -33,7 +33,7 @@ function recordOf(n: number): Identity {
     user_disabled,
     admin_disabled,
     details,
-    ...(person ? { person_details: details as never } : { institution_details: details as never }),
+    ...(person ? { person_details: details } : { institution_details: details as never }),
     ...(n % 3 === 0 && { metadata: { n: `${n}` } }),
     created_at,
     updated_at: n % 4 === 0 ? created_at : UPDATED[n % 2]!,
