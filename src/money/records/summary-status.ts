@@ -1,5 +1,5 @@
-import { readClock, type Moment } from '../../db/ids.ts'
-import type { Transaction } from '../../db/database.ts'
+import { momentAt, readClock, type Moment } from '../../db/ids.ts'
+import { arrayLiteral, type Transaction } from '../../db/database.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import type { HolderStatus } from './holders.ts'
 
@@ -32,7 +32,23 @@ export async function insertAccountEvent(
   now: Moment,
   change: SummaryChange,
 ): Promise<void> {
-  await insertEvents(tx, customerId, now, eventsOf('account', change))
+  await insertInOrder(tx, customerId, now, eventsOf('account', change))
+}
+
+/** Writes the events at `now`, or right after an earlier event of their records: the database's clock may have been set back. */
+async function insertInOrder(
+  tx: Transaction,
+  customerId: string,
+  now: Moment,
+  events: readonly NewEvent[],
+): Promise<void> {
+  if (events.length === 0) return
+  const { rows } = await tx.query<{ at: string }>(
+    `select greatest($3::timestamptz, max(created_at) + interval '1 microsecond') as at from events
+     where customer_id = $1 and object is not null and object_id = any ($2::uuid[])`,
+    [customerId, arrayLiteral(events.map(({ object_id }) => object_id)), now.text],
+  )
+  await insertEvents(tx, customerId, momentAt(rows[0]!.at), events)
 }
 
 /**
@@ -60,6 +76,6 @@ export async function insertIdentityEvents(
   ]
   for (let start = 0; start < events.length; start += EVENTS_OF_A_MOMENT) {
     const at = start === 0 ? now : await readClock(tx)
-    await insertEvents(tx, customerId, at, events.slice(start, start + EVENTS_OF_A_MOMENT))
+    await insertInOrder(tx, customerId, at, events.slice(start, start + EVENTS_OF_A_MOMENT))
   }
 }
