@@ -16,7 +16,7 @@ import { operatorOperation } from '../operation.ts'
 /** How long an answer waits for payments that a worker is signing. */
 const SIGNING_WAIT_MS = 10_000
 
-/** The waits of a process for the end of signing, by its settings. One lock keeps all others from signing meanwhile. */
+/** The waits of a process for the end of signing, by its settings. */
 const waits = new WeakMap<object, { running?: Promise<boolean>; next?: Promise<boolean> | undefined }>()
 
 /**
