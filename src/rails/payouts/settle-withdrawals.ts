@@ -5,6 +5,7 @@ import {
   type Queryable,
   type Transaction,
 } from '../../db/database.ts'
+import { customerName, RecordFailure } from '../../db/each-alone.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
 import type { PayoutNetwork, Payer, Networks } from '../../chains/network.ts'
@@ -84,21 +85,27 @@ export async function settleWithdrawals(
 
 /**
  * Returns the result of some work of the round, or undefined where it failed: the failure is thrown at the end of the
- * round, so that it delays nobody else. Throws when the connection to the database is lost.
+ * round, so that it delays nobody else; where it is of one customer, as a failure of that record. Throws when the connection to
+ * the database is lost.
  */
-async function attempt<T>(round: Round, work: () => Promise<T>): Promise<T | undefined> {
+async function attempt<T>(
+  round: Round,
+  work: () => Promise<T>,
+  customer_id?: string,
+): Promise<T | undefined> {
   try {
     return await work()
   } catch (error) {
-    addFailure(round, error)
+    addFailure(round, error, customer_id)
     return undefined
   }
 }
 
-function addFailure({ failures }: Round, error: unknown): void {
+function addFailure({ failures }: Round, error: unknown, customer_id?: string): void {
   if (connectionLost(error)) throw error
   // The worker or operator who was faster has done the work.
-  if (!(error instanceof TakenMeanwhile)) failures.push(error)
+  if (error instanceof TakenMeanwhile) return
+  failures.push(customer_id === undefined ? error : new RecordFailure(customerName({ customer_id }), error))
 }
 
 /** Counts and reports committed steps. */
@@ -143,14 +150,17 @@ async function settleInDatabase(
 ): Promise<void> {
   for (const customer_id of customersOf(work)) {
     for (const claim of [claimNew, claimDue]) {
-      const steps = await attempt(round, () =>
-        transaction(round.db, async (tx) => {
-          const claimed = await claim(tx, { customer_id, network })
-          if (claimed.length === 0) return []
-          const steps = await takeSteps(tx, network, claimed, adapter, round.failures)
-          if (steps.length > 0) await record(tx, customer_id, steps)
-          return steps
-        }),
+      const steps = await attempt(
+        round,
+        () =>
+          transaction(round.db, async (tx) => {
+            const claimed = await claim(tx, { customer_id, network })
+            if (claimed.length === 0) return []
+            const steps = await takeSteps(tx, network, claimed, adapter, round.failures)
+            if (steps.length > 0) await record(tx, customer_id, steps)
+            return steps
+          }),
+        customer_id,
       )
       if (steps !== undefined) report(round, steps)
     }
@@ -299,8 +309,8 @@ async function followLeased(
 ): Promise<void> {
   if (leased.length === 0) return
   const recorded = new Set<string>()
-  const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>) => {
-    const steps = await attempt(round, () => transaction(round.db, makeSteps))
+  const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>, customerId?: string) => {
+    const steps = await attempt(round, () => transaction(round.db, makeSteps), customerId)
     if (steps === undefined) return
     report(round, steps)
     for (const { withdrawal } of steps) recorded.add(withdrawal.transfer_id)
@@ -338,7 +348,7 @@ async function followLeased(
         await record(tx, customerId, own)
         await keepFailed(tx, own)
         return own
-      })
+      }, customerId)
     }
     if (others.some(({ failure }) => failure === 'UNEXPLAINED'))
       await attempt(round, () => brakeAfterFailures(round.db, network))
