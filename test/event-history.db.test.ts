@@ -247,7 +247,7 @@ test('after the clock was set back, each change still has its event, and the las
       profile_id,
       asset,
       minor: 100n * 10n ** decimals,
-      arrivedAt: 'bank',
+      arrivedAt: 'bank' as const,
       place: undefined,
       record: {},
     }

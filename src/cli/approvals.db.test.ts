@@ -200,7 +200,7 @@ test("an operator's passkey becomes the key of an approver", async () => {
   await transaction(service.db, (tx) => removePasskey(tx, operator, id, TEST_ORIGIN))
   await expectRefused(args, /has no passkey/)
   await service.owner.query('update operator_passkeys set removed_at = null where id = $1', [id])
-  await expectRefused(args, /was removed/)
+  await expectRefused(args, /has ended/)
 })
 
 test('no passkey that somebody has put into the database, or of another kind, makes an approver', async () => {

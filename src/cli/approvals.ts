@@ -238,15 +238,12 @@ async function keyToAdd(at: AtDatabase, { key, passkey, operator }: AddOptions):
   const found = (await listPasskeys(at.db, operator)).find(({ id }) => id === passkey)
   if (found === undefined)
     throw new Error(`operator ${operator} has no passkey ${passkey}: bursar operator passkeys ${operator}`)
-  const macs = await at.rowMacs()
   const maySignIn = await transaction(at.db, async (tx) => {
     const person = await lockOperator(tx, operator)
-    return person && isGenuine(tx, macs, person, { table: 'operator_passkeys', row: found })
+    return person && isGenuine(tx, await at.rowMacs(), person, { table: 'operator_passkeys', row: found })
   })
   if (maySignIn !== true)
-    throw new Error(
-      `passkey ${passkey} is not as Bursar wrote it, or was removed, or its operator disabled: it makes nobody an approver`,
-    )
+    throw new Error(`passkey ${passkey} is not as Bursar wrote it or has ended: it makes nobody an approver`)
   const { hostname } = new URL(await baseUrlOf(at))
   if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0)
     throw new Error(`BURSAR_BASE_URL: passkeys belong to the host name of the console, not to ${hostname}`)

@@ -9,6 +9,9 @@ const TOLD_MAX = 5
 const ADVICE =
   'add the master key that it needs; or look at it with bursar policy show, then bursar policy set --replace-untrusted'
 
+const OPEN = 'requires approvals, and makes API clients without: who makes one orders alone'
+const OPEN_ADVICE = 'add CREDENTIALS to its changes.subjects (docs/guides/governance.md)'
+
 /** Whether approvals are required, and none for new credentials: one person may then order with a client of its own, and approve. */
 const leavesCredentialsOpen = ({ rules, changes }: PolicyDocument) =>
   (changes !== undefined || rules.some(({ action }) => action === 'APPROVE')) &&
@@ -23,27 +26,20 @@ export async function checkPolicies(db: Queryable, masterKeys: MasterKeys | unde
     const says = 'there are policies, and no master key to check them with: their customers pay nothing'
     return [failed(says, 'set BURSAR_MASTER_KEY_FILE (docs/guides/backup.md)')]
   }
-  const [untrusted, open]: [Finding[], Finding[]] = [[], []]
+  const [untrusted, open]: [string[], string[]] = [[], []]
   let count = 0
-  for await (const { customer_id, version, objection, document } of new Policies(masterKeys).newestOfAll(
-    db,
-  )) {
+  for await (const policy of new Policies(masterKeys).newestOfAll(db)) {
+    const { customer_id, version, objection, document } = policy
     count += 1
-    const policy = `the policy of customer ${customer_id}`
     if (objection !== undefined)
       untrusted.push(
-        failed(`version ${version} of ${policy} cannot be trusted, so it pays nothing: ${objection}`, ADVICE),
+        `version ${version} of the policy of customer ${customer_id} cannot be trusted, so it pays nothing: ${objection}`,
       )
-    else if (leavesCredentialsOpen(document))
-      open.push(
-        warn(
-          `${policy} requires approvals, and makes API clients without: who makes one orders alone`,
-          'add CREDENTIALS to its changes.subjects (docs/guides/governance.md)',
-        ),
-      )
+    else if (leavesCredentialsOpen(document)) open.push(`the policy of customer ${customer_id} ${OPEN}`)
   }
-  const found = [untrusted, open].flatMap((some) => some.slice(0, TOLD_MAX))
-  if (untrusted.length > TOLD_MAX)
-    found.push(failed(`${untrusted.length - TOLD_MAX} more policies cannot be trusted`, ADVICE))
+  const more = untrusted.length - TOLD_MAX
+  if (more > 0) untrusted.splice(TOLD_MAX, more, `${more} more policies cannot be trusted`)
+  const found = untrusted.map((says) => failed(says, ADVICE))
+  found.push(...open.slice(0, TOLD_MAX).map((says) => warn(says, OPEN_ADVICE)))
   return orElse(found, count === 0 ? none : `${count} can be trusted`)
 }

@@ -377,8 +377,9 @@ export async function freezesOf(
   return held([...widest, ...rows], isEnd).sort((a, b) => a.kind.localeCompare(b.kind))
 }
 
-/** Rest between two looks whether signing transactions have ended. */
-const SIGNING_LOOK_MS = 100
+/** Rest between the first two looks whether signing transactions have ended, and the longest. */
+const SIGNING_LOOK_MS = 50
+const SIGNING_LOOK_MS_MAX = 1_000
 
 /**
  * Waits until every transaction that may have missed a freeze has ended: then its signatures are stored, and nothing more is
@@ -387,8 +388,8 @@ const SIGNING_LOOK_MS = 100
 export async function signingEnds(db: Database, timeoutMs: number): Promise<boolean> {
   const until = performance.now() + timeoutMs
   let open = await holdersOf(db, 'signingUnderFreezes')
-  while (open.length > 0 && performance.now() < until) {
-    await pause(SIGNING_LOOK_MS)
+  for (let rest = SIGNING_LOOK_MS; open.length > 0 && performance.now() < until; rest *= 2) {
+    await pause(Math.min(rest, SIGNING_LOOK_MS_MAX))
     const now = await holdersOf(db, 'signingUnderFreezes')
     open = open.filter((holder) => now.includes(holder))
   }

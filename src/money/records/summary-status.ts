@@ -1,10 +1,10 @@
-import { momentAt, readClock, type Moment } from '../../db/ids.ts'
+import { momentAt, type Moment } from '../../db/ids.ts'
 import { arrayLiteral, type Transaction } from '../../db/database.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import type { HolderStatus } from './holders.ts'
 
-/** Most events that one moment can number (src/db/ids.ts has 16,384 ids for each moment). */
-const EVENTS_OF_A_MOMENT = 10_000
+/** Most events of one statement: it numbers at most 16,384 ids (src/db/ids.ts). */
+const EVENTS_MAX = 10_000
 
 /** A record's summary_status before and after a change. A new record was PENDING. */
 export interface SummaryChange {
@@ -74,8 +74,6 @@ export async function insertIdentityEvents(
     ...eventsOf('identity', { id, before, after }),
     ...rows.flatMap((account) => eventsOf('account', { id: account.id, before, after })),
   ]
-  for (let start = 0; start < events.length; start += EVENTS_OF_A_MOMENT) {
-    const at = start === 0 ? now : await readClock(tx)
-    await insertInOrder(tx, customerId, at, events.slice(start, start + EVENTS_OF_A_MOMENT))
-  }
+  for (let start = 0; start < events.length; start += EVENTS_MAX)
+    await insertInOrder(tx, customerId, now, events.slice(start, start + EVENTS_MAX))
 }

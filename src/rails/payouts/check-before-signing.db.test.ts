@@ -16,7 +16,7 @@ import {
   withdrawalOf,
 } from '../../../test/support.ts'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
-import { openDatabase, tookTooLong, transaction } from '../../db/database.ts'
+import { openDatabase, transaction } from '../../db/database.ts'
 import { signOnlyAccepted, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
 import type { Networks } from '../../chains/network.ts'
 import {

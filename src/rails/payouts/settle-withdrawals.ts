@@ -85,27 +85,22 @@ export async function settleWithdrawals(
 
 /**
  * Returns the result of some work of the round, or undefined where it failed: the failure is thrown at the end of the
- * round, so that it delays nobody else; where it is of one customer, as a failure of that record. Throws when the connection to
- * the database is lost.
+ * round, as one of the record if that is given, so that it delays nobody else. Throws when the connection to the database is lost.
  */
-async function attempt<T>(
-  round: Round,
-  work: () => Promise<T>,
-  customer_id?: string,
-): Promise<T | undefined> {
+async function attempt<T>(round: Round, work: () => Promise<T>, record?: string): Promise<T | undefined> {
   try {
     return await work()
   } catch (error) {
-    addFailure(round, error, customer_id)
+    addFailure(round, error, record)
     return undefined
   }
 }
 
-function addFailure({ failures }: Round, error: unknown, customer_id?: string): void {
+function addFailure({ failures }: Round, error: unknown, record?: string): void {
   if (connectionLost(error)) throw error
   // The worker or operator who was faster has done the work.
   if (error instanceof TakenMeanwhile) return
-  failures.push(customer_id === undefined ? error : new RecordFailure(customerName({ customer_id }), error))
+  failures.push(record === undefined ? error : new RecordFailure(record, error))
 }
 
 /** Counts and reports committed steps. */
@@ -160,7 +155,7 @@ async function settleInDatabase(
             if (steps.length > 0) await record(tx, customer_id, steps)
             return steps
           }),
-        customer_id,
+        customerName({ customer_id }),
       )
       if (steps !== undefined) report(round, steps)
     }
@@ -309,8 +304,8 @@ async function followLeased(
 ): Promise<void> {
   if (leased.length === 0) return
   const recorded = new Set<string>()
-  const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>, customerId?: string) => {
-    const steps = await attempt(round, () => transaction(round.db, makeSteps), customerId)
+  const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>, name?: string) => {
+    const steps = await attempt(round, () => transaction(round.db, makeSteps), name)
     if (steps === undefined) return
     report(round, steps)
     for (const { withdrawal } of steps) recorded.add(withdrawal.transfer_id)
@@ -331,24 +326,23 @@ async function followLeased(
         return replaced
       })
     const others = steps.filter(({ withdrawal }) => !recorded.has(withdrawal.transfer_id))
-    const disputed = others.find(({ waitingReason }) => waitingReason?.code === 'NODES_DISAGREE')
-    if (disputed !== undefined)
-      await attempt(round, () =>
-        freeze(
-          round.db,
-          LOOP,
-          { kind: 'NETWORK', network },
-          'NODES_DISAGREE',
-          disputed.waitingReason!.detail,
-        ),
-      )
+    const disputed = others.find(
+      ({ waitingReason }) => waitingReason?.code === 'NODES_DISAGREE',
+    )?.waitingReason
+    if (disputed !== undefined) {
+      const target = { kind: 'NETWORK', network } as const
+      await attempt(round, () => freeze(round.db, LOOP, target, 'NODES_DISAGREE', disputed.detail))
+    }
     for (const customerId of customersOf(others.map(({ withdrawal }) => withdrawal))) {
       const own = others.filter(({ withdrawal }) => withdrawal.customer_id === customerId)
-      await commit(async (tx) => {
-        await record(tx, customerId, own)
-        await keepFailed(tx, own)
-        return own
-      }, customerId)
+      await commit(
+        async (tx) => {
+          await record(tx, customerId, own)
+          await keepFailed(tx, own)
+          return own
+        },
+        customerName({ customer_id: customerId }),
+      )
     }
     if (others.some(({ failure }) => failure === 'UNEXPLAINED'))
       await attempt(round, () => brakeAfterFailures(round.db, network))
