@@ -270,7 +270,7 @@ test('after the clock was set back, each change still has its event, and the las
   ] as const)
     await COMMANDS[name]!(world, n)
   await setIdentityStatus(service.db, identity.id, { status: 'DENIED' }, TEST_ORIGIN)
-  const { rows: ended } = await service.owner.query(
+  const { rows: ended } = await service.owner.query<{ type: string }>(
     `select type from transfers where customer_id = $1 and updated_at = created_at and status = 'FAILED'
      union all select 'ORCHESTRATION' from orchestrations
      where customer_id = $1 and updated_at = created_at and status <> 'PROCESSING' and orchestration_rule_id is not null`,
