@@ -374,7 +374,7 @@ test('policies that cannot be trusted, or not be checked', async () => {
       open,
       [sound, other].map(
         ({ customer_id }) =>
-          `WARN policies: the policy of customer ${customer_id} requires approvals, and makes API clients without: who makes one orders alone`,
+          `WARN policies: the policy of customer ${customer_id} requires approvals, and none of new API clients: one person can make one that orders`,
       ),
     ],
     [closed, ['OK policies: 2 can be trusted']],

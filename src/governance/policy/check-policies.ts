@@ -9,10 +9,10 @@ const TOLD_MAX = 5
 const ADVICE =
   'add the master key that it needs; or look at it with bursar policy show, then bursar policy set --replace-untrusted'
 
-const OPEN = 'requires approvals, and makes API clients without: who makes one orders alone'
+const OPEN = 'requires approvals, and none of new API clients: one person can make one that orders'
 const OPEN_ADVICE = 'add CREDENTIALS to its changes.subjects (docs/guides/governance.md)'
 
-/** Whether approvals are required, and none for new credentials: one person may then order with a client of its own, and approve. */
+/** Whether approvals are required, and none of new credentials: one person may then order through a client of its own. */
 const leavesCredentialsOpen = ({ rules, changes }: PolicyDocument) =>
   (changes !== undefined || rules.some(({ action }) => action === 'APPROVE')) &&
   changes?.subjects.includes('CREDENTIALS') !== true
