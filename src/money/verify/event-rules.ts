@@ -18,18 +18,18 @@ const ORCHESTRATION_BEGAN_ENDED = `(hops >= ${HOPS_MAX} or orchestration_rule_id
 
 /** The changes that the records show, as `id`, `at`, `type`. */
 const CHANGES = `
-  select id, created_at as at, 'transfer.' || lower(type) || '.' ||
-         case when ${TRANSFER_BEGAN_ENDED} then lower(status) else 'pending' end as type
+  select id, created_at as at, 'transfer.' || lower(type collate "C") || '.' ||
+         case when ${TRANSFER_BEGAN_ENDED} then lower(status collate "C") else 'pending' end as type
   from transfers where customer_id = $1 and customer_id <> '${PLATFORM_ID}'
   union all
-  select id, updated_at, 'transfer.' || lower(type) || '.' || lower(status)
+  select id, updated_at, 'transfer.' || lower(type collate "C") || '.' || lower(status collate "C")
   from transfers where customer_id = $1 and customer_id <> '${PLATFORM_ID}'
     and status <> 'PENDING' and not ${TRANSFER_BEGAN_ENDED}
   union all
-  select id, created_at, 'orchestration.' || case when ${ORCHESTRATION_BEGAN_ENDED} then lower(status) else 'processing' end
+  select id, created_at, 'orchestration.' || case when ${ORCHESTRATION_BEGAN_ENDED} then lower(status collate "C") else 'processing' end
   from orchestrations where customer_id = $1
   union all
-  select id, updated_at, 'orchestration.' || lower(status)
+  select id, updated_at, 'orchestration.' || lower(status collate "C")
   from orchestrations where customer_id = $1 and status <> 'PROCESSING' and not ${ORCHESTRATION_BEGAN_ENDED}
   union all
   select id, generated_at, 'statement.generated' from statements where customer_id = $1 and generated_at is not null
