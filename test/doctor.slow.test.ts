@@ -13,6 +13,7 @@ import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { momentAt } from '../src/db/ids.ts'
 import { CLUSTER } from './cluster.ts'
+import type { ChangeSubject } from '../src/governance/policy/policy-document.ts'
 import { setPolicy } from './policies.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { requireScreening } from '../src/rails/screening/requirement.ts'
@@ -363,13 +364,32 @@ test('policies that cannot be trusted, or not be checked', async () => {
   const other = await createCustomer(broken.db, 'Other')
   for (const { customer_id } of [sound, other]) await setPolicy(broken.db, customer_id, { rules: [] })
   expect(await policyLines()).toEqual(['OK policies: 2 can be trusted'])
+  // Approvals that the maker of a client can go around.
+  const changes = (...subjects: ChangeSubject[]) => ({ changes: { subjects, approvals: 1 } })
+  const rules = [{ action: 'APPROVE' as const, approvals: 1 }]
+  const open = [{ rules }, { rules: [], ...changes('POLICY') }]
+  const closed = [{ rules, ...changes('POLICY', 'CREDENTIALS') }, { rules: [] }]
+  for (const [documents, expected] of [
+    [
+      open,
+      [sound, other].map(
+        ({ customer_id }) =>
+          `WARN policies: the policy of customer ${customer_id} requires approvals, and none of new API clients: one person can make one that orders`,
+      ),
+    ],
+    [closed, ['OK policies: 2 can be trusted']],
+  ] as const) {
+    await setPolicy(broken.db, sound.customer_id, documents[0]!)
+    await setPolicy(broken.db, other.customer_id, documents[1]!)
+    expect(await policyLines()).toEqual(expected)
+  }
   // As the service's role could: a version that asks for nothing, under the MAC of another one.
   await broken.db.query(
     `insert into policies (customer_id, version, document, mac, created_at)
-     select customer_id, 2, document, mac, created_at from policies where customer_id = $1`,
+     select customer_id, 4, document, mac, created_at from policies where customer_id = $1 and version = 3`,
     [other.customer_id],
   )
-  const faulty = `version 2 of the policy of customer ${other.customer_id} cannot be trusted, so it pays nothing: its MAC does not match`
+  const faulty = `version 4 of the policy of customer ${other.customer_id} cannot be trusted, so it pays nothing: its MAC does not match`
   expect(await policyLines()).toEqual([expect.stringMatching(`^FAIL policies: ${faulty}: `)])
   expect(await policyLines({ BURSAR_MASTER_KEY: '' })).toEqual([
     'FAIL policies: there are policies, and no master key to check them with: their customers pay nothing',

@@ -4,6 +4,10 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { transaction } from '../src/db/database.ts'
+import { firstIdAt, momentAt } from '../src/db/ids.ts'
+import { deposit } from '../src/money/movements/deposit.ts'
+import { post as postNow } from '../src/money/movements/post.ts'
 import { setAccountDisabled } from '../src/resources/accounts/set-account-disabled.ts'
 import { setIdentityStatus } from '../src/resources/identities/set-identity-status.ts'
 import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
@@ -216,4 +220,62 @@ test('the events of each record are its statuses in order, and verify is clean',
     }),
     runs(8),
   )
+})
+
+test('after the clock was set back, each change still has its event, and the last event of an identity is its last change', async () => {
+  const world = await newWorld()
+  const { profile_id, customer_id, call, second, identity } = world
+  await call('POST', '/v2/orchestration/rules', {
+    ref_id: 'to a profile',
+    profile_id,
+    source_asset: 'USDP',
+    destination_asset: 'USD',
+    source: { profile: { profile_id } },
+    destination: { profile: { profile_id: second.id } },
+  })
+  const { rows } = await service.owner.query<{ ahead: string }>(
+    "select clock_timestamp() + interval '1 hour' as ahead",
+  )
+  // What the ledger and an identity have while the clock is an hour ahead.
+  const at = momentAt(rows[0]!.ahead)
+  const { macs } = service.ledger
+  for (const [asset, decimals] of [
+    ['USD', 2n],
+    ['USDP', 18n],
+  ] as const) {
+    const arrived = {
+      profile_id,
+      asset,
+      minor: 100n * 10n ** decimals,
+      arrivedAt: 'bank' as const,
+      place: undefined,
+      record: {},
+    }
+    const movement = deposit(customer_id, { ...arrived, type: 'WIRE_DEPOSIT' }, TEST_ORIGIN)
+    await transaction(service.db, (tx) => postNow(tx, customer_id, [movement], { at, macs }))
+  }
+  await setIdentityStatus(service.db, identity.id, { status: 'APPROVED' }, TEST_ORIGIN)
+  await service.owner.query(
+    `update events set id = overlay(id::text placing left($2, 18) from 1)::uuid, created_at = $3
+     where object_id in (select $1::uuid union select id from accounts where identity_id = $1) and not is_test`,
+    [identity.id, firstIdAt(at.micros), at.text],
+  )
+  for (const [name, n] of [
+    ['refused withdrawal', 10],
+    ['orchestration to an address', 5],
+    ['orchestration to a profile', 5],
+    ['pay orchestrations', 1],
+    ['settle', 1],
+    ['settle', 1],
+  ] as const)
+    await COMMANDS[name]!(world, n)
+  await setIdentityStatus(service.db, identity.id, { status: 'DENIED' }, TEST_ORIGIN)
+  const { rows: ended } = await service.owner.query<{ type: string }>(
+    `select type from transfers where customer_id = $1 and updated_at = created_at and status = 'FAILED'
+     union all select 'ORCHESTRATION' from orchestrations
+     where customer_id = $1 and updated_at = created_at and status <> 'PROCESSING' and orchestration_rule_id is not null`,
+    [customer_id],
+  )
+  expect(ended.map(({ type }) => type)).toEqual(['CRYPTO_WITHDRAWAL', 'ORCHESTRATION'])
+  expect((await verify(service.db)).disagreements).toEqual([])
 })

@@ -20,7 +20,7 @@ import {
   type TestService,
 } from '../../test/support.ts'
 import { createOperator } from '../access/operators/operators.ts'
-import { insertPasskey } from '../access/operators/passkeys.ts'
+import { insertPasskey, removePasskey } from '../access/operators/passkeys.ts'
 import { transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { completeDocument } from '../governance/policy/policy-document.ts'
@@ -150,7 +150,7 @@ async function newPasskey(key: Map<number, number | Uint8Array>) {
     }),
   )
   const named = ['approvers', 'add', ...of(), '--name', `Holder of ${passkey!.id}`]
-  return { id: passkey!.id, args: [...named, '--operator', operator.id, '--passkey', passkey!.id] }
+  return { id: passkey!.id, operator, args: [...named, '--operator', operator.id, '--passkey', passkey!.id] }
 }
 
 const bytesOf = (text: string) => new Uint8Array(Buffer.from(text, 'base64url'))
@@ -195,6 +195,12 @@ test("an operator's passkey becomes the key of an approver", async () => {
     expect(approvers.at(-1)).toMatchObject({ role: 'ADMIN', key: { ...jwk, rp_id: 'console.example.com' } })
     await expectRefused(args, /has this key already/)
   }
+  // Removed, and put back in the database.
+  const { id, operator, args } = await newPasskey(known[1][1])
+  await transaction(service.db, (tx) => removePasskey(tx, operator, id, TEST_ORIGIN))
+  await expectRefused(args, /has no passkey/)
+  await service.owner.query('update operator_passkeys set removed_at = null where id = $1', [id])
+  await expectRefused(args, /has ended/)
 })
 
 test('no passkey that somebody has put into the database, or of another kind, makes an approver', async () => {

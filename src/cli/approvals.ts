@@ -3,9 +3,10 @@ import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { approverKeyOf } from '../access/operators/approver-key.ts'
+import { isGenuine, lockOperator } from '../access/operators/operators.ts'
 import { listPasskeys } from '../access/operators/passkeys.ts'
 import { Problem } from '../contract/problems.ts'
-import { tookTooLong } from '../db/database.ts'
+import { tookTooLong, transaction } from '../db/database.ts'
 import {
   newPrivateKey,
   publicPartOf,
@@ -229,7 +230,7 @@ function defineAdd(approvers: Subcommand): void {
     })
 }
 
-/** Reads the public key from its file, or from the operator's passkey, whose row must be as Bursar wrote it. */
+/** Reads the public key from its file, or from the operator's passkey: one that may sign in. */
 async function keyToAdd(at: AtDatabase, { key, passkey, operator }: AddOptions): Promise<ApproverKey> {
   if (key !== undefined) return readApproverKey(await readKeyFile(key))
   if (passkey === undefined || operator === undefined)
@@ -237,8 +238,12 @@ async function keyToAdd(at: AtDatabase, { key, passkey, operator }: AddOptions):
   const found = (await listPasskeys(at.db, operator)).find(({ id }) => id === passkey)
   if (found === undefined)
     throw new Error(`operator ${operator} has no passkey ${passkey}: bursar operator passkeys ${operator}`)
-  if (!(await at.rowMacs()).isGenuine('operator_passkeys', found.id, found))
-    throw new Error(`passkey ${passkey} is not as Bursar wrote it, so it makes nobody an approver`)
+  const maySignIn = await transaction(at.db, async (tx) => {
+    const person = await lockOperator(tx, operator)
+    return person && isGenuine(tx, await at.rowMacs(), person, { table: 'operator_passkeys', row: found })
+  })
+  if (maySignIn !== true)
+    throw new Error(`passkey ${passkey} is not as Bursar wrote it or has ended: it makes nobody an approver`)
   const { hostname } = new URL(await baseUrlOf(at))
   if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0)
     throw new Error(`BURSAR_BASE_URL: passkeys belong to the host name of the console, not to ${hostname}`)

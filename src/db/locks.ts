@@ -36,3 +36,14 @@ export const takeLock = (tx: Queryable, lock: Lock, of?: string): Promise<unknow
 /** Waits for a lock that several transactions share, and that none can take exclusively meanwhile. */
 export const shareLock = (tx: Queryable, lock: Lock): Promise<unknown> =>
   tx.query('select pg_advisory_xact_lock_shared($1)', [LOCKS[lock]])
+
+/** The transactions that hold a lock now. */
+export async function holdersOf(db: Queryable, lock: Lock): Promise<string[]> {
+  const { rows } = await db.query<{ holder: string }>(
+    `select virtualtransaction as holder from pg_locks
+     where locktype = 'advisory' and granted and objsubid = 1 and classid = 0 and objid = $1
+       and database = (select oid from pg_database where datname = current_database())`,
+    [LOCKS[lock]],
+  )
+  return rows.map(({ holder }) => holder)
+}

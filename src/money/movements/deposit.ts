@@ -62,7 +62,7 @@ export interface DepositPlace {
  * Most orchestrations in a chain, each paying the deposit address that starts the next. Two rules that pay each
  * other's address would otherwise loop for ever, and each round costs the platform network fees.
  */
-const HOPS_MAX = 3
+export const HOPS_MAX = 3
 
 /**
  * Credits a deposit (API behaviour, Transfers): its transfer is COMPLETED. If an orchestration rule is active for its

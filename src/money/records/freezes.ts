@@ -1,9 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Origin } from '../../contract/actor.ts'
 import {
   connectionLost,
   inOrder,
   inTransaction,
-  tookTooLong,
   transaction,
   type Database,
   type Queryable,
@@ -16,7 +16,7 @@ import { audited, recordNow } from './audited.ts'
 import { holds } from '../ledger/freeze-ends.ts'
 import { RowMacs, sealOf, type Seal } from './row-macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
-import { shareLock, takeLock } from '../../db/locks.ts'
+import { holdersOf, shareLock } from '../../db/locks.ts'
 
 /** A target that can be frozen: no new payment of it is signed. */
 export type FreezeTarget =
@@ -338,7 +338,7 @@ export interface Signs {
 }
 
 /**
- * Reads the freezes that block signing (`freezesOf`). A freeze that is added later waits for this transaction (`waitForSigning`). So
+ * Reads the freezes that block signing (`freezesOf`). A freeze that is added later waits for this transaction (`signingEnds`). So
  * nothing is signed once the freeze command has returned.
  */
 export async function freezesOfSigning(
@@ -377,24 +377,23 @@ export async function freezesOf(
   return held([...widest, ...rows], isEnd).sort((a, b) => a.kind.localeCompare(b.kind))
 }
 
-/**
- * Waits until every transaction that may have missed a freeze has ended: then its signatures are stored, and nothing
- * more is signed. Throws when that takes longer than `timeoutMs` (`tookTooLong`).
- */
-export async function waitForSigning(tx: Transaction, timeoutMs: number): Promise<void> {
-  await tx.query("select set_config('lock_timeout', $1, true)", [String(timeoutMs)])
-  await takeLock(tx, 'signingUnderFreezes')
-}
+/** Rest between the first two looks whether signing transactions have ended, and the longest. */
+const SIGNING_LOOK_MS = 50
+const SIGNING_LOOK_MS_MAX = 1_000
 
-/** Waits until the workers that are signing have ended. False when they take longer than `timeoutMs`. */
+/**
+ * Waits until every transaction that may have missed a freeze has ended: then its signatures are stored, and nothing more is
+ * signed. Others sign meanwhile: they see the freeze. False when it takes longer than `timeoutMs`.
+ */
 export async function signingEnds(db: Database, timeoutMs: number): Promise<boolean> {
-  try {
-    await transaction(db, (tx) => waitForSigning(tx, timeoutMs))
-    return true
-  } catch (error) {
-    if (!tookTooLong(error)) throw error
-    return false
+  const until = performance.now() + timeoutMs
+  let open = await holdersOf(db, 'signingUnderFreezes')
+  for (let rest = SIGNING_LOOK_MS; open.length > 0 && performance.now() < until; rest *= 2) {
+    await pause(Math.min(rest, SIGNING_LOOK_MS_MAX))
+    const now = await holdersOf(db, 'signingUnderFreezes')
+    open = open.filter((holder) => now.includes(holder))
   }
+  return open.length === 0
 }
 
 /** Describes a freeze for operators: its target and its reason. */

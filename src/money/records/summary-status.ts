@@ -1,10 +1,10 @@
-import { readClock, type Moment } from '../../db/ids.ts'
-import type { Transaction } from '../../db/database.ts'
+import { momentAt, type Moment } from '../../db/ids.ts'
+import { arrayLiteral, type Transaction } from '../../db/database.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import type { HolderStatus } from './holders.ts'
 
-/** Most events that one moment can number (src/db/ids.ts has 16,384 ids for each moment). */
-const EVENTS_OF_A_MOMENT = 10_000
+/** Most events of one statement: it numbers at most 16,384 ids (src/db/ids.ts). */
+const EVENTS_MAX = 10_000
 
 /** A record's summary_status before and after a change. A new record was PENDING. */
 export interface SummaryChange {
@@ -32,7 +32,23 @@ export async function insertAccountEvent(
   now: Moment,
   change: SummaryChange,
 ): Promise<void> {
-  await insertEvents(tx, customerId, now, eventsOf('account', change))
+  await insertInOrder(tx, customerId, now, eventsOf('account', change))
+}
+
+/** Writes the events at `now`, or right after an earlier event of their records: the database's clock may have been set back. */
+async function insertInOrder(
+  tx: Transaction,
+  customerId: string,
+  now: Moment,
+  events: readonly NewEvent[],
+): Promise<void> {
+  if (events.length === 0) return
+  const { rows } = await tx.query<{ at: string }>(
+    `select greatest($3::timestamptz, max(created_at) + interval '1 microsecond') as at from events
+     where customer_id = $1 and object is not null and object_id = any ($2::uuid[])`,
+    [customerId, arrayLiteral(events.map(({ object_id }) => object_id)), now.text],
+  )
+  await insertEvents(tx, customerId, momentAt(rows[0]!.at), events)
 }
 
 /**
@@ -58,8 +74,6 @@ export async function insertIdentityEvents(
     ...eventsOf('identity', { id, before, after }),
     ...rows.flatMap((account) => eventsOf('account', { id: account.id, before, after })),
   ]
-  for (let start = 0; start < events.length; start += EVENTS_OF_A_MOMENT) {
-    const at = start === 0 ? now : await readClock(tx)
-    await insertEvents(tx, customerId, at, events.slice(start, start + EVENTS_OF_A_MOMENT))
-  }
+  for (let start = 0; start < events.length; start += EVENTS_MAX)
+    await insertInOrder(tx, customerId, now, events.slice(start, start + EVENTS_MAX))
 }

@@ -1,4 +1,5 @@
-import { PLATFORM_ID } from '../records/treasury.ts'
+import { HOPS_MAX } from '../movements/deposit.ts'
+import { PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 
 /**
  * The rules that compare events with records, one to one (API behaviour, Events). They cover the changes since
@@ -9,23 +10,27 @@ import { PLATFORM_ID } from '../records/treasury.ts'
 const COMPLETE_FROM = '(select complete_from from event_history)'
 
 /**
- * The changes that the records show, as `id`, `at`, `type`. A transfer or orchestration that was created in its last status was
- * never updated; any other began as PENDING or PROCESSING.
+ * In SQL: whether a record was created in its last status. Times alone do not tell that: while the clock is behind a balance's last
+ * entry, a payment is made and ends at the moment of that entry. A deposit is seen at the clock's own time.
  */
+const TRANSFER_BEGAN_ENDED = `(type not in ${WITHDRAWAL_TYPES} and status = 'COMPLETED' and updated_at = created_at)`
+const ORCHESTRATION_BEGAN_ENDED = `(hops >= ${HOPS_MAX} or orchestration_rule_id is null and destination ? 'profile')`
+
+/** The changes that the records show, as `id`, `at`, `type`. */
 const CHANGES = `
   select id, created_at as at, 'transfer.' || lower(type collate "C") || '.' ||
-         case when updated_at = created_at then lower(status collate "C") else 'pending' end as type
+         case when ${TRANSFER_BEGAN_ENDED} then lower(status collate "C") else 'pending' end as type
   from transfers where customer_id = $1 and customer_id <> '${PLATFORM_ID}'
   union all
   select id, updated_at, 'transfer.' || lower(type collate "C") || '.' || lower(status collate "C")
   from transfers where customer_id = $1 and customer_id <> '${PLATFORM_ID}'
-    and updated_at <> created_at and status <> 'PENDING'
+    and status <> 'PENDING' and not ${TRANSFER_BEGAN_ENDED}
   union all
-  select id, created_at, 'orchestration.' || case when updated_at = created_at then lower(status collate "C") else 'processing' end
+  select id, created_at, 'orchestration.' || case when ${ORCHESTRATION_BEGAN_ENDED} then lower(status collate "C") else 'processing' end
   from orchestrations where customer_id = $1
   union all
   select id, updated_at, 'orchestration.' || lower(status collate "C")
-  from orchestrations where customer_id = $1 and updated_at <> created_at and status <> 'PROCESSING'
+  from orchestrations where customer_id = $1 and status <> 'PROCESSING' and not ${ORCHESTRATION_BEGAN_ENDED}
   union all
   select id, generated_at, 'statement.generated' from statements where customer_id = $1 and generated_at is not null
   union all

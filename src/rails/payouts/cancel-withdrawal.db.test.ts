@@ -17,6 +17,7 @@ import {
 } from '../../../test/support.ts'
 import { untilOneWaits } from '../../../test/cluster.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
+import { failuresIn, ReportedFailures } from '../../db/each-alone.ts'
 import { type Database, openDatabase, tookTooLong, transaction } from '../../db/database.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
@@ -33,11 +34,11 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function withdraw(customer: TestCustomer): Promise<Transfer> {
+async function withdraw(customer: TestCustomer, terms = {}): Promise<Transfer> {
   const { status, body } = await customer.call<Transfer>(
     'POST',
     '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(customer),
+    withdrawalOf(customer, terms),
   )
   expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
   return body
@@ -386,4 +387,30 @@ test('nothing is given back for a withdrawal that was inserted, nor more than wa
     body: { detail: expect.stringContaining('entries that its creation did not post') as string },
   })
   expect(await available(customer)).toBe(before)
+})
+
+test('a refund that cannot be posted is the failure of one record, which the worker reports once', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const { id } = await withdraw(customer, {
+    destination_address: '0x6275727361722073616E64626F78203031000000',
+  })
+  // As the service's role could: its refund is posted already.
+  await service.db.query(
+    `insert into entries (customer_id, transfer_id, event, position, account, profile_id, asset, amount, balance_after, version, created_at)
+     select customer_id, transfer_id, 'REFUNDED', position, account, profile_id, asset, amount, balance_after, version + 1000, created_at
+     from entries where transfer_id = $1`,
+    [id],
+  )
+  const reported = new ReportedFailures()
+  const rounds: (string | undefined)[][] = []
+  for (let round = 1; round <= 4; round++) {
+    await hurryUnlocked(service.db)
+    const { ofRecords, rest } = failuresIn(
+      await settleWithdrawals(service.db, service.networks).catch((error: unknown) => error),
+    )
+    expect(rest instanceof Error ? rest : undefined).toBe(undefined)
+    rounds.push(reported.add(ofRecords).map(({ record }) => record))
+  }
+  expect(rounds.flat()).toEqual([`customer ${customer.customer_id}`])
 })

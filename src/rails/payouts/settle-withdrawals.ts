@@ -5,6 +5,7 @@ import {
   type Queryable,
   type Transaction,
 } from '../../db/database.ts'
+import { customerName, RecordFailure } from '../../db/each-alone.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
 import type { PayoutNetwork, Payer, Networks } from '../../chains/network.ts'
@@ -84,21 +85,22 @@ export async function settleWithdrawals(
 
 /**
  * Returns the result of some work of the round, or undefined where it failed: the failure is thrown at the end of the
- * round, so that it delays nobody else. Throws when the connection to the database is lost.
+ * round, as one of the record if that is given, so that it delays nobody else. Throws when the connection to the database is lost.
  */
-async function attempt<T>(round: Round, work: () => Promise<T>): Promise<T | undefined> {
+async function attempt<T>(round: Round, work: () => Promise<T>, record?: string): Promise<T | undefined> {
   try {
     return await work()
   } catch (error) {
-    addFailure(round, error)
+    addFailure(round, error, record)
     return undefined
   }
 }
 
-function addFailure({ failures }: Round, error: unknown): void {
+function addFailure({ failures }: Round, error: unknown, record?: string): void {
   if (connectionLost(error)) throw error
   // The worker or operator who was faster has done the work.
-  if (!(error instanceof TakenMeanwhile)) failures.push(error)
+  if (error instanceof TakenMeanwhile) return
+  failures.push(record === undefined ? error : new RecordFailure(record, error))
 }
 
 /** Counts and reports committed steps. */
@@ -143,14 +145,17 @@ async function settleInDatabase(
 ): Promise<void> {
   for (const customer_id of customersOf(work)) {
     for (const claim of [claimNew, claimDue]) {
-      const steps = await attempt(round, () =>
-        transaction(round.db, async (tx) => {
-          const claimed = await claim(tx, { customer_id, network })
-          if (claimed.length === 0) return []
-          const steps = await takeSteps(tx, network, claimed, adapter, round.failures)
-          if (steps.length > 0) await record(tx, customer_id, steps)
-          return steps
-        }),
+      const steps = await attempt(
+        round,
+        () =>
+          transaction(round.db, async (tx) => {
+            const claimed = await claim(tx, { customer_id, network })
+            if (claimed.length === 0) return []
+            const steps = await takeSteps(tx, network, claimed, adapter, round.failures)
+            if (steps.length > 0) await record(tx, customer_id, steps)
+            return steps
+          }),
+        customerName({ customer_id }),
       )
       if (steps !== undefined) report(round, steps)
     }
@@ -299,8 +304,8 @@ async function followLeased(
 ): Promise<void> {
   if (leased.length === 0) return
   const recorded = new Set<string>()
-  const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>) => {
-    const steps = await attempt(round, () => transaction(round.db, makeSteps))
+  const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>, name?: string) => {
+    const steps = await attempt(round, () => transaction(round.db, makeSteps), name)
     if (steps === undefined) return
     report(round, steps)
     for (const { withdrawal } of steps) recorded.add(withdrawal.transfer_id)
@@ -321,24 +326,23 @@ async function followLeased(
         return replaced
       })
     const others = steps.filter(({ withdrawal }) => !recorded.has(withdrawal.transfer_id))
-    const disputed = others.find(({ waitingReason }) => waitingReason?.code === 'NODES_DISAGREE')
-    if (disputed !== undefined)
-      await attempt(round, () =>
-        freeze(
-          round.db,
-          LOOP,
-          { kind: 'NETWORK', network },
-          'NODES_DISAGREE',
-          disputed.waitingReason!.detail,
-        ),
-      )
+    const disputed = others.find(
+      ({ waitingReason }) => waitingReason?.code === 'NODES_DISAGREE',
+    )?.waitingReason
+    if (disputed !== undefined) {
+      const target = { kind: 'NETWORK', network } as const
+      await attempt(round, () => freeze(round.db, LOOP, target, 'NODES_DISAGREE', disputed.detail))
+    }
     for (const customerId of customersOf(others.map(({ withdrawal }) => withdrawal))) {
       const own = others.filter(({ withdrawal }) => withdrawal.customer_id === customerId)
-      await commit(async (tx) => {
-        await record(tx, customerId, own)
-        await keepFailed(tx, own)
-        return own
-      })
+      await commit(
+        async (tx) => {
+          await record(tx, customerId, own)
+          await keepFailed(tx, own)
+          return own
+        },
+        customerName({ customer_id: customerId }),
+      )
     }
     if (others.some(({ failure }) => failure === 'UNEXPLAINED'))
       await attempt(round, () => brakeAfterFailures(round.db, network))

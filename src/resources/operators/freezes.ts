@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import { Closed, OneOf, Text, Uuid } from '../../contract/fields.ts'
-import type { Database } from '../../db/database.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import {
   freeze,
@@ -15,26 +14,6 @@ import { operatorOperation } from '../operation.ts'
 
 /** How long an answer waits for payments that a worker is signing. */
 const SIGNING_WAIT_MS = 10_000
-
-/** The waits of a process for the end of signing, by its settings. One lock keeps all others from signing meanwhile. */
-const waits = new WeakMap<object, { running?: Promise<boolean>; next?: Promise<boolean> | undefined }>()
-
-/**
- * Waits until each payment that may have missed a freeze of before this call is signed. Callers share one wait, which begins once
- * the running one is over. The worker signs at the coordinator of a cluster, so `shared` is asked.
- */
-function nextEndOfSigning(process: object, shared: Database): Promise<boolean> {
-  const own = waits.get(process) ?? {}
-  waits.set(process, own)
-  own.next ??= (own.running ?? Promise.resolve(true))
-    .catch(() => false)
-    .then(() => {
-      own.next = undefined
-      own.running = signingEnds(shared, SIGNING_WAIT_MS)
-      return own.running
-    })
-  return own.next
-}
 
 const Target = { profile_id: Type.Optional(Uuid('The profile; absent: the whole customer.')) }
 
@@ -69,10 +48,11 @@ export const createFreeze = operatorOperation({
   scope: 'operators:write_freeze',
   summary: 'Create Freeze',
   body: Closed({ ...Target, reason: Text(500, 'The reason, for other operators.', 1) }),
-  async run({ body: { profile_id, reason }, customerId, origin, db, shared, settings }) {
+  async run({ body: { profile_id, reason }, customerId, origin, db, shared }) {
     if (profile_id !== undefined) await requireProfile(db, customerId, profile_id)
     await freeze(db, origin, targetOf(customerId, profile_id), 'OPERATOR', reason)
-    return { signing_ended: await nextEndOfSigning(settings, shared) }
+    // The worker signs at the coordinator of a cluster.
+    return { signing_ended: await signingEnds(shared, SIGNING_WAIT_MS) }
   },
 })
 
