@@ -42,7 +42,6 @@ export interface EndpointKey {
   id: string
 }
 
-/** The endpoint as a claim reads it. */
 export interface Endpoint extends EndpointKey {
   url: string
   payload: 'THIN' | 'FULL'

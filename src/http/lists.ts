@@ -29,7 +29,6 @@ export function timeBounds<F extends string>(field: F) {
   } as Record<`${F}.${'lt' | 'lte' | 'eq' | 'gte' | 'gt'}`, ReturnType<typeof bound>>
 }
 
-/** The query parameters that every list has. */
 export const pageParameters = {
   limit: Type.Optional(
     Type.Integer({
@@ -66,7 +65,6 @@ export const pageEnd = {
   ),
 }
 
-/** The reply of a list. */
 export const listReply = <T extends TSchema>(item: T) =>
   Type.Object({
     items: Type.Array(item),
@@ -182,7 +180,6 @@ export async function readPage<Row>(
 const NOT_AVAILABLE = (reason: string) =>
   `lists in ascending order are not available: ${reason}; order=DESC works`
 
-/** Names a list with its filters. */
 export const fingerprintOf = (list: string, filters: object): string =>
   digest(JSON.stringify([list, Object.entries(filters).sort(byName).map(withSortedValues)]))
 

@@ -8,7 +8,6 @@ export type Outpoint = string
 
 export const outpointOf = ({ txid, vout }: { txid: string; vout: string }): Outpoint => `${txid}:${vout}`
 
-/** The parts of an outpoint. */
 export function splitOutpoint(outpoint: Outpoint): { txid: string; vout: number } {
   const [txid, vout] = outpoint.split(':') as [string, string]
   return { txid, vout: Number(vout) }

@@ -33,10 +33,8 @@ export interface Payable extends BatchPayment {
 /** The outcome for each withdrawal, as it becomes known. */
 export type Signings = Map<Withdrawal, Signing>
 
-/** What the withdrawals of one signing share. */
 export interface SigningRound {
   coins: Coins
-  /** The fee rate. */
   rate: bigint
   signings: Signings
 }

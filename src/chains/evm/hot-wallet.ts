@@ -153,7 +153,6 @@ function unanswered(
   return { code: 'SIGNER_REFUSES', detail }
 }
 
-/** Writes the next nonce of the hot wallet. */
 export const closeReservation = (
   tx: Transaction,
   chain: EvmChain,
@@ -321,7 +320,6 @@ export function keptForCustomers(
 const gasCost = (chain: EvmChain, fees: Fees, asset: string): bigint =>
   feeMax({ gas: isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS, maxFeePerGas: fees.offer })
 
-/** The wallet, for people. */
 export const walletText = ({ hotWallet, lanes }: EvmChain): string =>
   lanes.length === 1 && lanes[0] === hotWallet ? 'the hot wallet' : `wallet ${hotWallet.address}`
 

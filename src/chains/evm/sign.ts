@@ -52,7 +52,6 @@ export async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdr
   return withdrawals.map((one) => signings.get(one)!)
 }
 
-/** Signs withdrawals from these wallets, of one chain. */
 async function signFrom(
   tx: Transaction,
   wallets: EvmChain[],

@@ -179,7 +179,6 @@ export async function selectFiatAccounts(
 const lockFiatAccounts = (tx: Transaction, customerId: string, ids: readonly string[]) =>
   selectFiatAccounts(tx, customerId, ids, 'order by id for share')
 
-/** Fiat accounts by id. */
 export const FIAT_ACCOUNTS: RecordKind<string, FiatAccount> = {
   read: lockFiatAccounts,
 }

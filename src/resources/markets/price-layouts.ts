@@ -37,7 +37,6 @@ export const TIME_NAMES = [
 ]
 const CANDLE_NAMES = ['open', 'high', 'low', 'close']
 
-/** The positions of the columns in a line. */
 export interface Columns {
   header: boolean
   names: readonly string[]
