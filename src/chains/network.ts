@@ -103,7 +103,6 @@ export type BroadcastAnswer =
   | { accepted: false; refusal: PaymentRefusal }
   | { accepted: false; reason: WaitingReason }
 
-/** A transaction that an operator claims for a withdrawal. */
 export interface ClaimedTransaction extends SignedTransaction {
   /** Writes what signing on depends on (a nonce), in the transaction that records the claim. */
   keep?: (tx: Transaction) => Promise<void>

@@ -113,7 +113,6 @@ async function forward(
   }
 }
 
-/** Returns the id of the record whose status changed. */
 function recordOf({ object }: Event): string {
   if ('identity_id' in object) return object.identity_id
   if ('account_id' in object) return object.account_id

@@ -177,7 +177,6 @@ interface LockedRow extends Omit<Endpoint, keyof EndpointKey> {
   leased_until: string
 }
 
-/** A delivery that could be made now. */
 interface Candidate {
   event_id: string
   object_id: string

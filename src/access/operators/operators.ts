@@ -17,7 +17,6 @@ import { hashOfSecret, newSecret } from './secrets.ts'
  * links, passkeys and sessions.
  */
 
-/** An operator as its row stores it. */
 export interface Operator extends Seal {
   id: string
   name: string

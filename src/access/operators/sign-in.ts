@@ -47,7 +47,6 @@ const PREFIX = '/v2/operators'
 /** The largest body: the answer of an authenticator has up to 3 KiB. */
 const BODY_BYTES_MAX = 16 * 1024
 
-/** An opened session, as the answer shows it. */
 interface Opened {
   operator: Operator
   session: Session

@@ -13,7 +13,6 @@ export function splitOutpoint(outpoint: Outpoint): { txid: string; vout: number 
   return { txid, vout: Number(vout) }
 }
 
-/** The hash of the transaction that an outpoint belongs to. */
 export const hashIn = (outpoint: Outpoint): string => splitOutpoint(outpoint).txid
 
 /** A raw transaction: its hash, the outputs that it spends, and its own. Amounts are minor units. */

@@ -208,7 +208,6 @@ async function unsignedTransaction(wallet: BitcoinWallet, plan: TransactionPlan<
   return Buffer.from(unsigned)
 }
 
-/** Scripts of new change addresses. */
 async function changeScripts(wallet: BitcoinWallet, count: number): Promise<Uint8Array[]> {
   const calls = Array.from({ length: count }, (): RpcCall => wallet.dialect.newChangeAddress)
   return (await wallet.rpc.batch<string>(calls)).map((address) => {

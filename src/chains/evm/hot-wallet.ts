@@ -232,7 +232,6 @@ async function takenBack(
 /** Spendable amounts by asset, in units of the chain. */
 export type Spendable = HotWalletReservation['spendable']
 
-/** Deducts units of an asset from the spendable amounts. */
 function spend(spendable: Spendable, asset: string, units: bigint): void {
   const before = spendable.get(asset)
   if (before !== undefined) spendable.set(asset, before - units)

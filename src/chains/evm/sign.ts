@@ -127,7 +127,6 @@ async function openLanes(tx: Transaction, wallets: EvmChain[], withdrawals: With
   return lanes.sort((a, b) => rank(a) - rank(b) || 0)
 }
 
-/** Signs from one wallet what it can pay. */
 async function signOnLane(
   tx: Transaction,
   lane: Lane,

@@ -9,7 +9,7 @@ import { deposit } from '../../money/movements/deposit.ts'
 import { SeenOtherwise } from '../../money/movements/seen-deposits.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import { selectOrchestratedPayments } from '../../money/records/orchestration.ts'
-import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
+import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import { ChainReorganised, type NetworkAdapter } from '../../chains/network.ts'
@@ -34,7 +34,7 @@ import {
   type Waiting,
 } from './incoming-transfers.ts'
 import { recordRefills } from '../treasury/found-refills.ts'
-import { FORGED_ADDRESS, genuineAmong, selectOwners, type AddressOwner } from './owners.ts'
+import { creditTo, FORGED_ADDRESS, genuineAmong, selectOwners, type AddressOwner } from './owners.ts'
 import { divideLarge } from './large-deposits.ts'
 import { clearMinimum, wakeSmallDeposits } from './small-deposits.ts'
 
@@ -448,32 +448,21 @@ async function hopsOf(
 async function credit(
   { db, ledger }: Pick<RailsContext, 'db' | 'ledger'>,
   { isSimulated }: Pick<NetworkAdapter, 'isSimulated'>,
-  { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: IncomingTransfer,
+  incoming: IncomingTransfer,
   terms: { owner: AddressOwner; prices: UsdPrices; hops: number; origin: Origin | undefined },
 ): Promise<{ transfer_id: string; isNew: boolean }> {
   const { owner, prices, hops, origin = originOfLoop('deposits') } = terms
+  const { network, asset, crypto_tx_hash, crypto_tx_index } = incoming
   const known = findAsset(asset)
   if (known === undefined) throw new Error(`${asset} is not in the catalogue any more`)
-  const minor = parseStoredAmount(amount, known.decimals)
+  const minor = parseStoredAmount(incoming.amount, known.decimals)
   const arrived = deposit(
     owner.customer_id,
     {
-      profile_id: owner.profile_id,
-      type: 'CRYPTO_DEPOSIT',
-      asset,
-      minor,
+      ...creditTo(owner, incoming, minor, prices),
       arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
-      place: owner,
       hops,
       seenAs: { network, crypto_tx_hash, crypto_tx_index },
-      convertToUsd: owner.conversion_target_asset === 'USD',
-      record: {
-        crypto_network: network,
-        crypto_tx_hash,
-        crypto_tx_index,
-        destination_address: address,
-        notional_value: notionalUsd(minor, known, prices),
-      },
     },
     origin,
   )

@@ -229,7 +229,6 @@ const FORGED_HELP =
 const refusals = (registers: Registry[], name: string, label: string, help: string) =>
   new Counter({ name, help, labelNames: [label], registers })
 
-/** Observes the questions to the screening endpoint. */
 function screeningMeter(registers: Registry[]): ScreeningMeter {
   const questions = new Histogram({
     name: 'bursar_screening_question_duration_seconds',
