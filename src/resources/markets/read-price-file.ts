@@ -295,6 +295,7 @@ function rowOf(format: Format, line: number, record: string[]): Row {
   return { line, ...time, prices }
 }
 
+/** Whether a price is below another, exactly. */
 function isBelow(one: string, other: string): boolean {
   const [whole, fraction = ''] = one.replace(/^0+/, '').split('.') as [string, string?]
   const [otherWhole, otherFraction = ''] = other.replace(/^0+/, '').split('.') as [string, string?]

@@ -8,6 +8,7 @@ import { FOUND_MAX, type FoundRow } from './find-by-whole-name.ts'
 
 /** How many of the newest records of a type are searched where no index serves the search: by name and by amount. */
 const SEARCHED_MAX = 10_000
+/** The shortest beginning of a name. */
 const NAME_LENGTH_MIN = 3
 
 /**
