@@ -2,7 +2,6 @@
 export interface Finding {
   result: 'OK' | 'WARN' | 'FAIL'
   says: string
-  /** How to fix it. */
   advice?: string
 }
 
@@ -10,12 +9,9 @@ export const ok = (says: string): Finding => ({ result: 'OK', says })
 export const warn = (says: string, advice: string): Finding => ({ result: 'WARN', says, advice })
 export const failed = (says: string, advice: string): Finding => ({ result: 'FAIL', says, advice })
 
-/** A warning, and whether it holds. */
 export type WarningRule = [holds: boolean, says: string, advice: string]
 
-/** The warnings that hold. */
 export const warnings = (...rules: WarningRule[]): Finding[] =>
   rules.flatMap(([holds, says, advice]) => (holds ? [warn(says, advice)] : []))
 
-/** What was found, or else that all is well. */
 export const orElse = (found: Finding[], fine: string): Finding[] => (found.length > 0 ? found : [ok(fine)])

@@ -79,7 +79,6 @@ export function AskedButton({
   )
 }
 
-/** A value that a person gives to an action. */
 export interface Field {
   /** Its name among the values. */
   name: string

@@ -10,7 +10,6 @@ interface Problem {
   meta?: Record<string, unknown>
 }
 
-/** A refusal of the API, or of the console. */
 class Refused extends Error {
   readonly meta: Record<string, unknown> | undefined
 

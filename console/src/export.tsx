@@ -8,7 +8,6 @@ import type { Page } from './records.ts'
 const EXPORT_MAX = 100_000
 const EXPORT_PAGE = 1_000
 
-/** Offers a file to save. */
 export function save(name: string, content: string, type: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([content], { type: `${type};charset=utf-8` }))

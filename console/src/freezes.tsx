@@ -18,7 +18,6 @@ interface Freeze {
   created_at: string
 }
 
-/** Reads the freezes of the customer and its profiles. */
 export const useFreezes = (): Loaded<{ items: Freeze[] }> =>
   useCall<{ items: Freeze[] }>(may('operators:read_freeze') ? freezes : undefined)
 
@@ -100,7 +99,6 @@ export function Freezes({ profileId, changed }: { profileId?: string; changed?: 
   )
 }
 
-/** All freezes of the customer, for the home page. */
 export function FreezesOfCustomer() {
   const read = useFreezes()
   if (!may('operators:read_freeze')) return null

@@ -19,7 +19,6 @@ interface ListCall {
   query: Record<string, string | number>
 }
 
-/** One page of a list. */
 export interface List<T> extends Omit<Loaded<Page<T>>, 'data'> {
   call: ListCall
   /** Undefined until the answer has come. */
@@ -51,7 +50,6 @@ export function useList<T>(path: string, query: Record<string, string> = {}, lim
   }
 }
 
-/** A column of a table. */
 export interface Column<T> {
   /** Its heading. */
   name: string
@@ -275,7 +273,6 @@ export const createdAt = () => ({
 const startOfDay = (filter: string): string =>
   filterOf(filter) === '' ? '' : `${filterOf(filter)}T00:00:00Z`
 
-/** A filter by an id or another text. */
 export const TextFilter = ({
   name,
   filter,

@@ -102,7 +102,6 @@ export function useEach<T, R>(
   return { data, error }
 }
 
-/** Reads these transfers, as a map by id. */
 export const useTransfers = (ids: readonly (string | undefined)[] | undefined) =>
   useRecords<Transfer>('/v2/transfer/transfers', 'transfer:read_transfer', ids)
 

@@ -8,7 +8,6 @@ const base64url = (bytes: Uint8Array): string =>
     .replaceAll('/', '_')
     .replace(/=+$/, '')
 
-/** The passkey of an approver. */
 export interface ApproverPasskey {
   id: string
   credential_id: string

@@ -14,7 +14,6 @@ export function documentOf({ version: _, created_at: _at, ...document }: Policy)
   return document
 }
 
-/** The document as people edit it. */
 export const textOf = (document: PolicyDocument): string => JSON.stringify(document, null, 2)
 
 /** The document with its members in one order, so that a difference of order is none. */
@@ -79,7 +78,6 @@ function limitOf({ limit, action }: Rule): string {
 const approversOf = (approvals: number | undefined, role = 'APPROVER'): string =>
   `${approvals === 1 ? '1 approver' : `${approvals} approvers`} of the role ${role}`
 
-/** A rule in plain words. */
 export function ruleInWords(rule: Rule): string {
   const what = paymentsOf(rule) + limitOf(rule)
   if (rule.action === 'ALLOW') return `Allows ${what}.`
@@ -87,7 +85,6 @@ export function ruleInWords(rule: Rule): string {
   return `Asks ${approversOf(rule.approvals, rule.role)} about ${what}.`
 }
 
-/** The terms of a policy beside its rules. */
 export function termsInWords({ approvals, address_book, changes }: PolicyDocument): string[] {
   const terms = [`Approvers have ${lengthOf(approvals?.deadline_seconds ?? 86_400)} to decide.`]
   if (address_book !== undefined)

@@ -35,7 +35,6 @@ export type Delivery = Schemas['DeliveryWithAttempts']
 export type NetworkTransaction = Schemas['NetworkTransaction']
 export type Fees = Schemas['TransferFees']
 
-/** What a path answers to a GET. */
 type Answer<Path extends keyof paths> = paths[Path] extends {
   get: { responses: { 200: { content: { 'application/json': infer Body } } } }
 }
@@ -96,7 +95,6 @@ export const countOf = (page: Page<unknown> | undefined, others = 0): string =>
 export const webhookState = ({ status, failing_since }: Pick<Webhook, 'status' | 'failing_since'>): string =>
   status === 'ACTIVE' && failing_since !== undefined ? 'FAILING' : status
 
-/** The page of each type of record that has pages. */
 const PAGES_OF: Record<string, string> = {
   transfer: 'transfers',
   profile: 'profiles',

@@ -7,7 +7,6 @@ export type Decision = 'APPROVE' | 'REJECT'
 /** The texts to sign, as the API answers them. */
 export type ToSign = Record<Decision, string>
 
-/** A payment, as its approvers sign it. */
 export interface SignedPayment {
   type: 'transfer'
   id: string
@@ -40,7 +39,6 @@ export interface Statement {
   deadline: string
 }
 
-/** A change that waits for approvers. */
 export interface ChangeToApprove {
   subject: string
   operation: string

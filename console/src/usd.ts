@@ -31,7 +31,6 @@ export function usdOfPart(part: string, whole: string, value: string): string {
   return toCents(scaled / ofWhole, decimals + valueDecimals + 2)
 }
 
-/** The sum of values in USD. */
 export function sumOfUsd(values: readonly string[]): string {
   const [whole, rest = ''] = sumOf(values).split('.')
   return `${whole}.${rest.padEnd(2, '0')}`

@@ -36,7 +36,6 @@ export interface CryptoDestination {
  */
 export interface DestinationRule {
   networks: readonly CryptoNetwork[]
-  /** What is refused. */
   refuses: string
   /** Where the fact can be looked up. */
   source: string
@@ -105,7 +104,6 @@ const SOLANA_PROGRAMS = new Map([
   ['metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s', 'Token Metadata program'],
 ])
 
-/** Most bytes of a text memo on Stellar. */
 const STELLAR_MEMO_BYTES_MAX = 28
 const STELLAR_ID_MAX = 2n ** 64n - 1n
 

@@ -24,7 +24,6 @@ export interface Treasury {
   cold: readonly string[]
 }
 
-/** What people are asked to do. */
 export interface Ask {
   kind: 'REFILL' | 'SEND'
   asset: string

@@ -18,7 +18,6 @@ const KEPT_MS = 10_000
 /** Returns the health of all networks, at most ten seconds old. Throws when it cannot be read. */
 export const networkHealth = keptFor(KEPT_MS, readNetworkHealth)
 
-/** Reads the health of all networks. */
 export async function readNetworkHealth(db: Queryable): Promise<NetworkHealth> {
   const frozen = await db.query<{ kind: string; network: string }>(
     "select kind, subject as network from freezes where kind in ('ALL', 'NETWORK') and lifted_at is null",

@@ -10,7 +10,6 @@ import type { ConfiguredNetwork } from './open-networks.ts'
 import type { LaneStatus, NetworkStatus, SignerStatus, TakenBack } from './wallet-status.ts'
 import type { WaitingReason } from './waiting.ts'
 
-/** The parts of a configured network that a report reads. */
 export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'isExperimental'>
 
 /** An asset on a network: the amount that the adapter holds, and the amount that the ledger has in custody. */
@@ -19,7 +18,6 @@ interface Custody {
   held: string
   /** The hot wallet's part; absent where it holds everything. */
   hot_wallet?: string
-  /** The parts of former hot wallets. */
   former_hot_wallets?: { address: string; held: string }[]
   in_custody: string
   /** In cold storage by the platform's ledger, on top of custody. Absent where the platform never moved any. */
@@ -412,7 +410,6 @@ export interface FoundRefill {
   detail: string | null
 }
 
-/** Most unposted refills that are shown. */
 const REFILLS_SHOWN = 20
 
 /** Reads the refills of a network that are not posted, oldest first. */

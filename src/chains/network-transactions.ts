@@ -95,7 +95,6 @@ export async function selectOpenTransactions(
   return rows
 }
 
-/** A transaction that was signed for a withdrawal. */
 export interface SignedBefore extends SignedTransaction {
   /** The hash of the transaction that has used its nonce, as recorded; null where it may still be mined. */
   used_by: string | null
@@ -143,7 +142,6 @@ export async function keepUsedBy(
   )
 }
 
-/** The payees of each of these transactions, by hash. */
 export async function selectPayees(
   db: Queryable,
   network: PayoutNetwork,

@@ -103,7 +103,6 @@ export type BroadcastAnswer =
   | { accepted: false; refusal: PaymentRefusal }
   | { accepted: false; reason: WaitingReason }
 
-/** A transaction that an operator claims for a withdrawal. */
 export interface ClaimedTransaction extends SignedTransaction {
   /** Writes what signing on depends on (a nonce), in the transaction that records the claim. */
   keep?: (tx: Transaction) => Promise<void>
@@ -199,7 +198,6 @@ export interface ConsolidationPlan {
   destination_address: string
   amount: string
   coins: number
-  /** The most that its network fee may be. */
   fee_max: string
   /** Per 1,000 virtual bytes, or in gwei: the requested rate, or the fee ceiling where that is lower. */
   max_fee_rate: string
@@ -219,7 +217,6 @@ export interface FoundDeposit {
   block?: { number: bigint; hash: string }
 }
 
-/** The result of one scan for deposits. */
 export interface DepositScan {
   /** Where the next scan begins. */
   cursor: string
@@ -282,7 +279,6 @@ type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
 /** Whether signing on a network is frozen now. The answer holds until the transaction ends. */
 export type IsFrozen = (tx: Transaction, network: PayoutNetwork) => Promise<boolean>
 
-/** The context of a round of sweeps. */
 export interface SweepRound {
   /** Called in the transaction that ends a sweep. */
   post: PostSweep
@@ -477,12 +473,9 @@ interface Chain {
   status?(): Promise<NetworkStatus>
 }
 
-/** A chain family, or a bank. */
 export interface NetworkAdapter extends Payer, Chain, Bank {}
 
-/** Decimals of a fee margin, in percent. */
 export const FEE_MARGIN_DECIMALS = 4
-/** Decimals of the factor of `feesLoss`. */
 export const FEES_FACTOR_DECIMALS = 4
 
 /** The adapter of each network that withdrawals can use. Without one, they are refused with 503. */

@@ -58,7 +58,6 @@ import { SIGNATURE_FEE } from './solana/transaction.ts'
 
 /** Connects the real networks of the networks file (network-sections.ts), with the secrets that its sections name. */
 
-/** How a process uses the networks. */
 export interface Use {
   /** The process runs the worker: it signs for the hot wallet, and for deposit addresses. */
   signs: boolean
@@ -66,7 +65,6 @@ export interface Use {
   areGiven?: AreGiven
 }
 
-/** A section that was read, with its adapter. */
 export interface ConfiguredNetwork {
   adapter: NetworkAdapter
   confirmations: Depth
@@ -82,7 +80,6 @@ export interface ConfiguredNetwork {
   hasSecondNode: boolean
   /** The nodes by the field that names them, without the parts of a URL that may be secret. */
   nodes: { field: string; protocol: string; host: string; hostname: string }[]
-  /** The files that secrets were read from, by their fields. */
   secretFiles: { field: string; path: string }[]
   /** Assets of which every deposit is credited, however small: `minimum_deposit` is 0. */
   withoutMinimum: string[]
@@ -175,7 +172,6 @@ function readerOf(network: CryptoNetwork, environment: Record<string, string | u
   return { nodes, secretFiles, secret, url }
 }
 
-/** What it takes to open a network. */
 interface Opening extends Use {
   network: CryptoNetwork
   db: Database

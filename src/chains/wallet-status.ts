@@ -33,10 +33,8 @@ export interface LaneStatus {
   blocked?: WaitingReason
 }
 
-/** Whether the signer process answers. */
 export interface SignerStatus {
   reachable: boolean
-  /** Why it does not. */
   error?: string
 }
 

@@ -7,7 +7,6 @@ import { ownProcess } from './own-process.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE']
 
-/** Defines `bursar api`. */
 export function apiCommand(program: Command): void {
   define(program, 'api', "call the API with the sandbox's credentials; exit code 1 when it refuses")
     .argument('<method>', METHODS.join(', '), oneOf(METHODS))

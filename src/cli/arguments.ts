@@ -3,13 +3,11 @@ import { UUID } from '../db/ids.ts'
 
 /** How commands read arguments and options. This module loads nothing that works on the database. */
 
-/** Reads an id. For commander. */
 export function uuid(text: string): string {
   if (!UUID.test(text)) throw new InvalidArgumentError('must be a UUID.')
   return text.toLowerCase()
 }
 
-/** Reads a whole number in a range. For commander. */
 export const wholeNumber =
   (min: number, max: number) =>
   (text: string): number => {
@@ -18,7 +16,6 @@ export const wholeNumber =
     return Number(text)
   }
 
-/** Reads a text of a length. For commander. */
 export const textUpTo =
   (max: number) =>
   (text: string): string => {

@@ -11,7 +11,6 @@ import { define, type Subcommand } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
-/** Defines `bursar audit`. */
 export function auditCommands(program: Command): void {
   const audit = define(program, 'audit', 'the audit log: who changed what, and its chain')
   defineList(audit)

@@ -11,7 +11,6 @@ const ANSWER_MS_MAX = 40_000
 /** No answer from the service, or an answer that is not from Bursar. The outcome is unknown. */
 export class NoAnswer extends Error {}
 
-/** The service refused a request. */
 export class Refused extends Error {
   readonly status: number
   /** The last part of the problem's type, such as not-found; empty for an answer that is no problem. */
@@ -25,20 +24,17 @@ export class Refused extends Error {
   }
 }
 
-/** An answer of the API, with its JSON read. */
 interface ApiAnswer {
   status: number
   ok: boolean
   content: unknown
 }
 
-/** A page of a list. */
 export interface ListPage<Item> {
   items: Item[]
   next_page_cursor?: string
 }
 
-/** The API, with the credentials of a file. */
 export interface Api {
   credentials: SandboxCredentials
   /** Sends a request. Throws `NoAnswer`, and `Refused` where no token is issued. */
@@ -84,7 +80,6 @@ async function openApi(file?: string): Promise<Api> {
   }
 }
 
-/** Opens the API for a command. */
 export const overApi: OpenContext<Api, { credentials?: string }> = async (work, { credentials }) =>
   work(await openApi(credentials))
 overApi.option = ['--credentials <file>', 'credentials file (default: the one that the sandbox wrote)']

@@ -67,14 +67,12 @@ function userName(): string {
   }
 }
 
-/** A database as a command works with it. */
 export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   db: Database
   settings: Settings
   log: Logger
   /** The migrations that ran. */
   applied: string[]
-  /** The origin of the changes that the command makes. */
   origin: Origin
   /** Logs what the operator did (`logOperator`). */
   did: (what: string, on: Record<string, unknown>) => void

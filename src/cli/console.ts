@@ -8,7 +8,6 @@ import { inDatabase } from './command-line.ts'
 import { define } from './define.ts'
 import { linkOf } from './operators.ts'
 
-/** Defines `bursar console`. */
 export function consoleCommands(program: Command): void {
   define(
     define(program, 'console', 'the console: the page for operators at /console'),

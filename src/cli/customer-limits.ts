@@ -15,7 +15,6 @@ import { inDatabase, inMigratedDatabase, requireCustomer } from './command-line.
 import { define, type Subcommand } from './define.ts'
 import { tableOf } from './table.ts'
 
-/** Defines `bursar customer limits`. */
 export function defineCustomerLimits(customer: Subcommand): void {
   const limits = define(customer, 'limits', "a customer's limits of requests and records; 0 is no limit")
   define(limits, 'show', 'show the limits of a customer, and how many records it has')

@@ -20,7 +20,6 @@ export type CommandOutput = readonly [json: unknown, text: string] | void
 /** Opens the context of a command, such as the database or the API, runs the work with it and closes it. */
 export interface OpenContext<Context, Options = object> {
   (work: (context: Context) => Promise<void>, options: Options): Promise<void>
-  /** An option that each of its commands has. */
   option?: readonly [flags: string, description: string]
 }
 
@@ -36,7 +35,6 @@ interface List<Context, Given extends unknown[], Row> {
   columns: readonly Column<Row, Context>[]
 }
 
-/** A command with `--json`. */
 export class Subcommand extends Command {
   override createCommand(name?: string): Subcommand {
     return new Subcommand(name)

@@ -9,7 +9,6 @@ import { networkName, onNetwork, transactionHash, type AtNetwork } from './netwo
 
 const LIST_MAX = 1_000
 
-/** Defines `bursar deposits`. */
 export function depositCommands(program: Command): void {
   const deposits = define(program, 'deposits', 'deposits over real networks, for an operator')
   define(

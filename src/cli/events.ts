@@ -9,7 +9,6 @@ import { followEvents, walkStartOf } from './follow-events.ts'
 import { print } from './output.ts'
 import { printError } from './own-process.ts'
 
-/** Defines `bursar events`. */
 export function eventCommands(program: Command): void {
   const events = define(program, 'events', 'the events of a customer: changes of status')
   define(events, 'list', 'list events, newest first')

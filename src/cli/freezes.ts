@@ -26,7 +26,6 @@ import { ownProcess } from './own-process.ts'
 export const SIGNING_WAIT_MS = 30_000
 const REASON_LENGTH_MAX = 500
 
-/** Reads the name of a network, or WIRE. For commander. */
 function networkOrWire(text: string): string {
   const name = text.toUpperCase()
   if (![...CRYPTO_NETWORKS, 'WIRE'].includes(name))

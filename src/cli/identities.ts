@@ -21,7 +21,6 @@ const CHANGES = {
   enable: [IDENTITY_DECISIONS.ENABLE, 'undo disable; an identity that its API user disabled stays disabled'],
 } as const
 
-/** Defines `bursar identity`. */
 export function identityCommands(program: Command): void {
   const identity = define(program, 'identity', 'identities: only APPROVED identities may withdraw')
   define(identity, 'list', `list the identities, oldest first, at most ${IDENTITIES_MAX}`)

@@ -12,7 +12,6 @@ import { uuid } from './arguments.ts'
 import { inDatabase, inMigratedDatabase, inOwnersDatabase } from './command-line.ts'
 import { define } from './define.ts'
 
-/** Defines `bursar keys`. */
 export function keyCommands(program: Command): void {
   const keys = define(program, 'keys', 'the keys that sign access tokens')
   define(keys, 'list', 'list the signing keys, newest first').list(inDatabase, {

@@ -25,7 +25,6 @@ interface Options {
   json?: true
 }
 
-/** Defines `bursar listen`. */
 export function listenCommand(program: Command): void {
   define(
     program,
@@ -76,7 +75,6 @@ function announce({ forwardTo, json }: Options, secret: string, place: WalkStart
   else print(`forwarding to ${forwardTo}, ${from}; signing secret ${secret}`)
 }
 
-/** How an event was forwarded. */
 interface Forwarded {
   /** Status of the answer; absent when there was none. */
   status?: number
@@ -115,7 +113,6 @@ async function forward(
   }
 }
 
-/** Returns the id of the record whose status changed. */
 function recordOf({ object }: Event): string {
   if ('identity_id' in object) return object.identity_id
   if ('account_id' in object) return object.account_id

@@ -192,7 +192,6 @@ export const onNetwork: OpenContext<AtNetwork, { network: CryptoNetwork }> = (wo
     await work({ ...at, adapter: configured.adapter })
   })
 
-/** Reads the name of a network. For commander. */
 export const networkName = oneOf(CRYPTO_NETWORKS)
 
 const EVIDENCE_MAX = 1_000
@@ -254,7 +253,6 @@ function describeLane({ lane, held = {}, in_flight, journal, blocked }: LaneStat
 const describeAhead = ({ ahead }: NonNullable<LaneStatus['journal']>) =>
   ahead === 0 ? '' : ahead > 0 ? `, ${ahead} AHEAD of the database` : `, ${-ahead} behind the database`
 
-/** What people are asked to do, with the command. */
 const describeAsk = (network: CryptoNetwork, { kind, asset, amount, to }: Ask) =>
   kind === 'REFILL'
     ? `  THE HOT WALLET IS BELOW ITS LOW MARK: ${amount} ${asset} fill it up (bursar treasury refill --network ${network} --asset ${asset})`

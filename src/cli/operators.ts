@@ -29,7 +29,6 @@ import {
 import { define, type CommandOutput, type Subcommand } from './define.ts'
 import { linesOf } from './output.ts'
 
-/** Defines `bursar operator`. */
 export function operatorCommands(program: Command): void {
   const operator = define(program, 'operator', 'operators: the people who sign in')
   defineCreate(operator)
@@ -45,7 +44,6 @@ export function operatorCommands(program: Command): void {
   defineRevoke(operator)
 }
 
-/** An operator as the commands show it. */
 const shownOf = ({ id, name, role, customer_id, openid_subject, created_at, disabled_at }: Operator) => ({
   ...{ operator_id: id, name, role, customer_id, openid_subject, created_at, disabled_at },
 })

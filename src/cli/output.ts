@@ -25,7 +25,6 @@ export function readScreen(): Screen {
   }
 }
 
-/** One `name: value` line for each member. */
 export function linesOf(members: object): string {
   const width = Math.max(...Object.keys(members).map((name) => name.length)) + 1
   return Object.entries(members)

@@ -23,7 +23,6 @@ import { tableOf } from './table.ts'
 const FILE_BYTES_MAX = 64 * 1024
 const VERSION_MAX = 2_147_483_647
 
-/** Defines `bursar policy`. */
 export function policyCommands(program: Command): void {
   // Otherwise --version behind the command would be the program's own option.
   program.enablePositionalOptions()

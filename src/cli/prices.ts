@@ -18,7 +18,6 @@ import { startProgress } from './progress.ts'
 import { tableOf } from './table.ts'
 import { printError } from './own-process.ts'
 
-/** Defines `bursar prices`. */
 export function priceCommands(program: Command): void {
   const prices = define(program, 'prices', 'market history: import, follow an exchange, status')
   defineImport(prices)

@@ -12,7 +12,6 @@ import {
 import { define, type Subcommand } from './define.ts'
 import { networkName, onNetwork, transactionHash, type AtNetwork } from './networks.ts'
 
-/** Defines `bursar psbt`. */
 export function psbtCommands(program: Command): void {
   const psbt = define(
     program,

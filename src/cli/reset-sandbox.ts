@@ -17,7 +17,6 @@ export class NotReset extends Error {}
 /** Another process uses the database. */
 export class InUse extends NotReset {}
 
-/** What a reset deletes. */
 export interface ToReset {
   database: string
   customers: number

@@ -7,7 +7,6 @@ import { define } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
-/** Defines `bursar sandbox`. */
 export function sandboxCommands(program: Command): void {
   define(
     define(program, 'sandbox', 'a sandbox as a whole'),

@@ -4,7 +4,6 @@ import { waiveScreening } from '../rails/screening/requirement.ts'
 import { inDatabase, inOwnersDatabase } from './command-line.ts'
 import { define } from './define.ts'
 
-/** Defines `bursar screening`. */
 export function screeningCommands(program: Command): void {
   const screening = define(
     program,

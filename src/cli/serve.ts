@@ -11,7 +11,6 @@ import { define, offline, type CommandOutput } from './define.ts'
 import { EXIT, fail, stopSignal } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
-/** Defines `bursar serve`. */
 export function serveCommand(program: Command): void {
   define(program, 'serve', 'run the API and the settlement worker')
     .option('--json', 'print one line of JSON when ready, instead of text')

@@ -6,7 +6,6 @@ import { EXIT, fail, stopSignal } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 import type { Signer } from '../signer/service.ts'
 
-/** Defines `bursar signer`. */
 export function signerCommands(program: Command): void {
   const signer = define(
     program,

@@ -25,7 +25,6 @@ export type Column<Row, Context = undefined> =
   | `>${keyof Row & string}`
   | readonly [name: string, cell: (row: Row, context: Context) => Cell]
 
-/** A table of rows for people. */
 export const tableOf = <Row, Context>(
   rows: readonly Row[],
   columns: readonly Column<Row, Context>[],

@@ -35,7 +35,6 @@ interface WithSecret {
   secret: string
 }
 
-/** Defines `bursar webhooks`. */
 export function webhookCommands(program: Command): void {
   const webhooks = define(
     program,

@@ -37,7 +37,6 @@ import { ownProcess, printError } from './own-process.ts'
 
 const REASON_LENGTH_MAX = 200
 
-/** Defines `bursar wire`. */
 export function wireCommands(program: Command): void {
   const wire = define(
     program,
@@ -135,7 +134,6 @@ function defineMarks(wire: Command): void {
     })
 }
 
-/** What a command says of a wire that it has recorded. */
 const recorded = async ({ db, did }: AtDatabase, what: string, { transfer, changed }: RecordedWire) => {
   const { profile, owner, customer } = await readPayee(db, transfer)
   const { id, customer_id, profile_id, amount, asset } = transfer
@@ -210,7 +208,6 @@ const inLiveMode: OpenContext<AtDatabase> = (work) =>
     return work(at)
   })
 
-/** Who handles a wire. */
 const by = ({ origin }: AtDatabase): By => ({ operator: operatorName(), origin })
 
 /** Turns a lock time-out into an error that names the wire. */

@@ -8,7 +8,6 @@ export interface Actor {
   id: string
 }
 
-/** An actor as people read it. */
 export interface NamedActor extends Actor {
   /** The name of the API client or operator, where it has one. */
   name?: string
@@ -33,5 +32,4 @@ export const originOfUser = (user: string): Origin => ({ actor: { type: 'COMMAND
 /** Returns who ordered a change: the actor itself, or the maker of the rule that the worker carries out. */
 export const initiatorOf = ({ actor, initiator = actor }: Origin): Actor => initiator
 
-/** Returns the origin of the changes that a loop of the worker makes. */
 export const originOfLoop = (loop: string): Origin => ({ actor: { type: 'WORKER', id: loop } })

@@ -70,7 +70,6 @@ const VERBS_OF = {
 } as const satisfies Record<string, readonly string[]>
 
 type Verbs = typeof VERBS_OF
-/** The type of the record that an action changes. */
 export type AuditSubject = keyof Verbs
 /** `<subject>.<verb>`, such as `webhook.update`. */
 export type AuditAction = { [Subject in AuditSubject]: `${Subject}.${Verbs[Subject][number]}` }[AuditSubject]

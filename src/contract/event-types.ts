@@ -65,5 +65,4 @@ export function transferEventType(type: string, status: string): string {
   return name
 }
 
-/** Returns the type of the event of an orchestration that enters this status. */
 export const orchestrationEventType = (status: string) => `orchestration.${status.toLowerCase()}`

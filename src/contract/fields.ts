@@ -12,7 +12,6 @@ export const NamedObject = <Members extends TProperties>(name: string, members: 
 export const Closed = <Members extends TProperties>(members: Members, options: TObjectOptions = {}) =>
   Type.Object(members, { additionalProperties: false, ...options })
 
-/** One of these words. */
 export const OneOf = <const Word extends string>(
   words: readonly Word[],
   description: string,
@@ -43,7 +42,6 @@ export const Amount = (description: string) =>
     examples: ['25.5'],
   })
 
-/** Whether a schema is that of an amount. */
 export const isAmount = ({ pattern }: { pattern?: string }): boolean => pattern === AMOUNT_PATTERN
 
 export const AssetSymbol = Type.String({
@@ -61,7 +59,6 @@ export const Network = Type.Enum([...CRYPTO_NETWORKS], {
   examples: ['ETHEREUM'],
 })
 
-/** Most characters of the memo of a wire. */
 export const WIRE_MEMO_LENGTH_MAX = 500
 
 /**

@@ -135,9 +135,7 @@ export type ScopeWithoutOperations = (typeof SCOPES_WITHOUT_OPERATIONS)[number]
 export const isWithoutOperations = (scope: string): scope is ScopeWithoutOperations =>
   (SCOPES_WITHOUT_OPERATIONS as readonly string[]).includes(scope)
 
-/** The scopes of API clients in a mode. */
 export const scopesOf = (mode: 'sandbox' | 'live'): ClientScope[] =>
   SCOPES.filter((scope) => mode === 'sandbox' || !SANDBOX_SCOPES.includes(scope))
 
-/** Whether only operators can have this scope. */
 export const isOperatorScope = (scope: string): boolean => scope.startsWith('operators:')

@@ -44,7 +44,6 @@ export async function checkRole(db: Database): Promise<Finding[]> {
   return orElse(found, 'it owns no table, and cannot change ledger entries')
 }
 
-/** Whether the clocks of this machine and of the database agree. */
 export async function checkClock(db: Database): Promise<Finding> {
   const sentAt = Date.now()
   // A sandbox's own clock may be ahead.

@@ -112,7 +112,6 @@ export interface Distributed {
   tables: string[]
 }
 
-/** Whether the database is distributed. */
 export async function isDistributed(db: Queryable): Promise<boolean> {
   if (!(await hasCitus(db))) return false
   const { rowCount } = await db.query(

@@ -16,7 +16,6 @@ export class RecordFailure extends Error {
   }
 }
 
-/** The name of work for one of many customers. */
 export const customerName = ({ customer_id }: { customer_id: string }) => `customer ${customer_id}`
 
 /**
@@ -54,7 +53,6 @@ export function failuresIn(error: unknown): { ofRecords: RecordFailure[]; rest: 
 
 /** How long a failure of a record is not reported again. */
 const REPORT_AGAIN_MS = 3_600_000
-/** Most failures that are remembered. */
 const REPORTED_MAX = 10_000
 
 /** The failures of records that were reported. A record that fails in every round is reported once an hour. */

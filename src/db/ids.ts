@@ -66,7 +66,6 @@ function idOf(time: string, sequence: number): string {
  */
 export const PLATFORM_ID = '00000000-0000-0000-0000-000000000000'
 
-/** The format of an id. */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** Returns the smallest id that a record created at this microsecond can have. */

@@ -26,7 +26,6 @@ export interface Nodes {
   readonly shared: Database
   /** The pool for the records of this customer. It takes no query: the customer's id determines the node. */
   readonly of: (customerId: string) => Database
-  /** The name of this customer's node. */
   readonly nameOf: (customerId: string) => string
   /** The nodes that have customers now. */
   readonly list: () => readonly Node[]
@@ -48,7 +47,6 @@ export interface Shard {
   min: number
   max: number
   node: string
-  /** The name of the shard, by table. */
   tables: ReadonlyMap<string, string>
 }
 
@@ -125,7 +123,6 @@ export class Cluster {
   }
 }
 
-/** The name of the coordinator among the nodes. */
 const COORDINATOR = 'coordinator'
 
 interface ShardPlace {

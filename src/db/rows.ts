@@ -13,7 +13,6 @@ export const arraysOf = <Row, Column extends keyof Row>(
   ...columns: readonly Column[]
 ): Row[Column][][] => columns.map((column) => rows.map((row) => row[column]))
 
-/** Returns the rows by their keys, each group in the order of the rows. */
 export function grouped<Key, Row>(rows: Iterable<Row>, keyOf: (row: Row) => Key): Map<Key, Row[]> {
   const groups = new Map<Key, Row[]>()
   for (const row of rows) {

@@ -29,7 +29,6 @@ export interface ServerCheckOptions {
   silentMs?: number
 }
 
-/** The check's own connection. */
 interface CheckConnection {
   client: pg.Client
   socket: Socket
@@ -61,7 +60,6 @@ export class ServerCheck {
     this.#running = this.#follow()
   }
 
-  /** Makes the socket of a connection to the server. */
   readonly socket = (): Socket => {
     const socket = new Socket()
     this.#sockets.add(socket)

@@ -16,7 +16,6 @@ const KEPT_BYTES_MAX = 1024
 
 const USER_AGENT = `Bursar-Webhooks/${version}`
 
-/** The result of an attempt. */
 export interface AttemptOutcome {
   succeeded: boolean
   status_code?: number

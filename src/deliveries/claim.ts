@@ -42,7 +42,6 @@ export interface EndpointKey {
   id: string
 }
 
-/** The endpoint as a claim reads it. */
 export interface Endpoint extends EndpointKey {
   url: string
   payload: 'THIN' | 'FULL'
@@ -178,7 +177,6 @@ interface LockedRow extends Omit<Endpoint, keyof EndpointKey> {
   leased_until: string
 }
 
-/** A delivery that could be made now. */
 interface Candidate {
   event_id: string
   object_id: string

@@ -52,7 +52,6 @@ const ENDPOINTS_KNOWN_MAX = 20_000
 /** Rest of an endpoint whose secrets no configured master key opens. */
 const UNREADABLE_SECONDS = 60
 
-/** Counts attempts. */
 export interface DeliveryMeter {
   attempt(succeeded: boolean, seconds: number): void
   /** How long an event waited for its first attempt. */

@@ -30,7 +30,6 @@ export class Places {
   #inFlight = 0
   #unproven = 0
 
-  /** Whether every place is taken. */
   get areFull(): boolean {
     return this.#inFlight >= IN_FLIGHT_MAX
   }

@@ -33,7 +33,6 @@ export interface Attempt {
   retryAfterSeconds?: number | undefined
 }
 
-/** An endpoint that attempts have disabled. */
 export interface Disabled extends EndpointKey {
   name: string
   reason: string

@@ -2,7 +2,6 @@ import { lookup, type LookupAddress } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { isPublicName, type TargetRules } from './targets.ts'
 
-/** Resolves a name to all its addresses. */
 export type Resolve = (
   name: string,
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,

@@ -71,6 +71,5 @@ export function nextSlots({ perSecond, nextIn, slowFor }: EndpointRate, most: nu
   return slots
 }
 
-/** Returns the seconds between two deliveries. */
 export const intervalOf = ({ perSecond, slowFor }: Omit<EndpointRate, 'nextIn'>): number =>
   (slowFor > 0 ? 2 : 1) / perSecond

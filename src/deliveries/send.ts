@@ -49,7 +49,6 @@ export class Sender {
     })
   }
 
-  /** Closes all connections. */
   close(): Promise<void> {
     return this.#agent.destroy()
   }

@@ -11,7 +11,6 @@ export interface TargetRules {
   hasAllowed: boolean
 }
 
-/** Returns the rules of these settings. */
 export function targetRules({
   mode,
   webhookAllowedNetworks = '',
@@ -55,7 +54,6 @@ export function faultOfAddress(address: string, { live, allowed }: TargetRules):
 /** Names that never mean a public host (RFC 6761, RFC 6762, RFC 8375, and ICANN's reservation of .internal). */
 const PRIVATE_NAME = /(^|\.)(localhost|local|internal|home\.arpa|onion|invalid|test)\.?$/
 
-/** Whether a name may be one of the public DNS. */
 export const isPublicName = (name: string): boolean =>
   name.replace(/\.$/, '').includes('.') && !PRIVATE_NAME.test(name)
 

@@ -3,7 +3,6 @@
  * `Prefer: handling=lenient` (RFC 7240) unknown members.
  */
 
-/** A schema as this file reads it. */
 interface Shape {
   type?: unknown
   properties?: Record<string, Shape>

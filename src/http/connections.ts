@@ -71,13 +71,11 @@ export class Connections {
       )
   }
 
-  /** A request began on the connection. */
   began(socket: Watched): void {
     const state = socket[STATE]
     if (state !== undefined) state.requests += 1
   }
 
-  /** A request ended on the connection. */
   ended(socket: Watched): void {
     const state = socket[STATE]
     if (state === undefined) return

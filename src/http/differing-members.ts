@@ -6,7 +6,6 @@ import { isAmount } from '../contract/fields.ts'
  * and ref_id). A client that repeats a request with the same ref_id and other terms learns which terms differ.
  */
 
-/** A schema as this file reads it. */
 interface Shape {
   properties?: Record<string, Shape>
   items?: Shape

@@ -78,7 +78,6 @@ function withDifferences(refusal: Problem, { routeOptions }: FastifyRequest, ask
   return new Problem(refusal.slug, refusal.detail, { ...refusal.meta, differs })
 }
 
-/** The 404 problem for an unknown path. */
 export const noSuchPath = ({ method, url }: FastifyRequest): Problem =>
   problem.notFound(`${method} ${url.split('?')[0]!.slice(0, 200)}`)
 

@@ -6,7 +6,6 @@ import { problem } from '../contract/problems.ts'
 const HEADER = 'bursar-fail-next'
 const FAILURES = ['503', '429', 'timeout', 'lost-answer'] as const
 type Failure = (typeof FAILURES)[number]
-/** Most failures that a client may have waiting. */
 const FAILURES_MAX = 20
 /** Most clients with waiting failures. The one that asked first loses them. */
 const CLIENTS_MAX = 1_000

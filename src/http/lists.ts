@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Temporal } from 'temporal-polyfill'
 import { Type, type TSchema } from 'typebox'
 import type { Queryable } from '../db/database.ts'
-import { firstIdAt, UUID } from '../db/ids.ts'
+import { firstIdAt, momentAt, UUID } from '../db/ids.ts'
 import { OneOf, Timestamp } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { awaitHorizon, requireHorizon } from './require-horizon.ts'
@@ -29,7 +29,6 @@ export function timeBounds<F extends string>(field: F) {
   } as Record<`${F}.${'lt' | 'lte' | 'eq' | 'gte' | 'gt'}`, ReturnType<typeof bound>>
 }
 
-/** The query parameters that every list has. */
 export const pageParameters = {
   limit: Type.Optional(
     Type.Integer({
@@ -66,7 +65,6 @@ export const pageEnd = {
   ),
 }
 
-/** The reply of a list. */
 export const listReply = <T extends TSchema>(item: T) =>
   Type.Object({
     items: Type.Array(item),
@@ -182,7 +180,6 @@ export async function readPage<Row>(
 const NOT_AVAILABLE = (reason: string) =>
   `lists in ascending order are not available: ${reason}; order=DESC works`
 
-/** Names a list with its filters. */
 export const fingerprintOf = (list: string, filters: object): string =>
   digest(JSON.stringify([list, Object.entries(filters).sort(byName).map(withSortedValues)]))
 
@@ -247,8 +244,8 @@ function maxBytesOf(value: unknown): number {
   return bytes
 }
 
-/** An SQL condition with one `?` and its value. Without a value, the filter was not given and the condition is left out. */
-export type Condition = [condition: string, value: unknown]
+/** An SQL condition with a `?` for each value. Without one of them, the filter was not given and the condition is left out. */
+export type Condition = [condition: string, ...values: unknown[]]
 
 /** The conditions that the bounds on `field` set on `column`, an SQL expression. A side without a bound sets none. */
 export function timeConditions(query: Record<string, unknown>, field: string, column = field): Condition[] {
@@ -261,41 +258,56 @@ export function timeConditions(query: Record<string, unknown>, field: string, co
 
 /**
  * Lists a customer's records by creation time, which is the order of their ids, so that the primary key serves the
- * bounds on `created_at`, the order and the cursor. `select` names the columns and the table.
+ * bounds on `created_at`, the order and the cursor; or by another time. `select` names the columns and the table.
  * Throws bad-request for a changed cursor, or a cursor of another list.
  */
 export async function listByCreation<Row extends { id: string }, Item>(
   db: Queryable,
   customerId: string,
   query: PagedQuery,
-  { list, select, alias, where, keep, toWire, copies = 1 }: ListByCreation<Row, Item>,
+  { list, select, alias, orderBy, where, keep, toWire, copies = 1 }: ListByCreation<Row, Item>,
 ): Promise<PageReply<Item>> {
-  const page = pageOf(list, query)
+  const page = pageOf(list, query, orderBy && [MICROS, UUID])
   const of = alias === undefined ? '' : `${alias}.`
-  const read = async ({ from, to }: TimeRange, after: string | undefined, count: number): Promise<Row[]> => {
+  const [direction, beyond] = page.descending ? ['desc', '<'] : ['asc', '>']
+  const timeOf = (row: Row) => String(momentAt(row[orderBy!] as string).micros)
+  const keyOf = (row: Row) => [...(orderBy === undefined ? [] : [timeOf(row)]), row.id]
+  const read = async (
+    { from, to }: TimeRange,
+    after: string[] | undefined,
+    count: number,
+  ): Promise<Row[]> => {
+    const further: Condition =
+      orderBy === undefined
+        ? [`${of}id ${beyond} ?::uuid`, after?.[0]]
+        : [
+            `(${of}${orderBy}, ${of}id) ${beyond} (?::timestamptz, ?::uuid)`,
+            after && microsToTimestamp(Number(after[0])),
+            after?.[1],
+          ]
     const conditions: Condition[] = [
       [`${of}customer_id = ?`, customerId],
       [`${of}id >= ?`, firstIdAt(from)],
       [`${of}id < ?`, firstIdAt(to)],
       ...where,
+      further,
     ]
-    const given = [
-      ...conditions,
-      [`${of}id ${page.descending ? '<' : '>'} ?::uuid`, after] as Condition,
-    ].filter(([, value]) => value !== undefined)
+    const given = conditions.filter(([, ...values]) => !values.includes(undefined))
+    let number = 0
+    const numbered = given.map(([condition]) => condition.replaceAll('?', () => `$${(number += 1)}`))
     const { rows } = await db.query<Row>(
       `
       ${select}
-      where ${given.map(([condition], index) => condition.replace('?', `$${index + 1}`)).join('\n        and ')}
-      order by ${of}id ${page.descending ? 'desc' : 'asc'}
+      where ${numbered.join('\n        and ')}
+      order by ${orderBy === undefined ? '' : `${of}${orderBy} ${direction}, `}${of}id ${direction}
       limit ${count}`,
-      given.map(([, value]) => value),
+      given.flatMap(([, ...values]) => values),
     )
     const kept = keep === undefined ? rows : await keep(rows)
     // The page goes on after records that are left out.
     return kept.length === rows.length || rows.length < count
       ? kept
-      : [...kept, ...(await read({ from, to }, rows.at(-1)!.id, count))].slice(0, count)
+      : [...kept, ...(await read({ from, to }, keyOf(rows.at(-1)!), count))].slice(0, count)
   }
 
   const bytesMax = PARTS.bytesMax / copies
@@ -306,7 +318,8 @@ export async function listByCreation<Row extends { id: string }, Item>(
     let bytes = 0
     // Large records are read in parts: reading a thousand of them at once, to discard most, took 120 MiB.
     while (bytes <= bytesMax) {
-      const more = await read(range, rows.at(-1)?.id ?? page.after?.[0], wanted)
+      const last = rows.at(-1)
+      const more = await read(range, last === undefined ? page.after : keyOf(last), wanted)
       rows.push(...more)
       const left = page.limit + 1 - rows.length
       if (more.length < wanted || left === 0) break
@@ -316,7 +329,7 @@ export async function listByCreation<Row extends { id: string }, Item>(
     }
     return rows
   })
-  return pageReply(rows, page, (row) => [row.id], toWire, { copies })
+  return pageReply(rows, page, keyOf, toWire, { copies })
 }
 
 interface ListByCreation<Row, Item> {
@@ -326,6 +339,8 @@ interface ListByCreation<Row, Item> {
   select: string
   /** The alias of the listed table in `select`, when it joins others. */
   alias?: string
+  /** The column of a time that orders the list before the id; absent: the time of creation, which the id has. */
+  orderBy?: keyof Row & string
   where: Condition[]
   /** Returns the records that are shown; all, where it is absent. */
   keep?: ((rows: Row[]) => Promise<Row[]>) | undefined

@@ -142,7 +142,6 @@ const responsesOf = (app: FastifyInstance, operation: Operation, baseUrl: string
 /** Returns those of the hooks that the operation needs, in this order. */
 const hooks = <T>(...all: unknown[]): T[] => all.filter((hook) => typeof hook === 'function') as T[]
 
-/** Returns the handler of an operation: it runs the operation for the caller of the request. */
 function handlerOf(
   app: FastifyInstance,
   { requests, turns, standing }: Guards,
@@ -223,7 +222,6 @@ async function answerPage(
 /** The schema of the items of a list in a body or reply. */
 const itemsOf = ({ properties }: TObject, member: string) => (properties[member] as TArray<TObject>).items
 
-/** The caller of a public operation. */
 const NOBODY: Caller = { customerId: '', clientId: '', scopes: [], actor: { type: 'API_CLIENT', id: '' } }
 
 /**

@@ -1,4 +1,3 @@
-/** A JSON value of the document. */
 type Json = string | number | boolean | null | Json[] | { [member: string]: Json }
 
 /** Members of 3.1 that 3.0 lacks and that only say more: `webhooks` and the schema of an object's names. */

@@ -111,7 +111,6 @@ export interface ApiDocument {
   components: {
     schemas: Record<string, object>
     securitySchemes: Record<string, SecurityScheme>
-    /** The refusals, by name. */
     responses: Record<string, DocumentedResponse>
   }
 }
@@ -176,7 +175,6 @@ function shareRefusals({ paths, components }: ApiDocument): void {
     }
 }
 
-/** Returns the refusals of an operation by their status. */
 export const refusalsOf = (
   responses: ApiResponses,
   { components }: ApiDocument,

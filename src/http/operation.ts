@@ -9,7 +9,6 @@ import type { Tag } from '../contract/tags.ts'
 /** The authenticated client or operator: taken from the token, never from the request. */
 export interface Caller {
   customerId: string
-  /** The API client, or the operator. */
   clientId: string
   scopes: readonly string[]
   /** The actor that the audit log names for the caller's changes. */
@@ -36,7 +35,6 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   asker: Asker
   /** Adds headers to the answer: those of `replyHeaders`. */
   answerWith: (headers: Record<string, string>) => void
-  /** For a body with a `oneByOne` list: returns the problem body for the error of one item. */
   problemOf?: (error: unknown, item: unknown) => ProblemBody
 }
 

@@ -100,7 +100,6 @@ export function rateLimitOfAddress({
   }
 }
 
-/** Whose requests are counted. */
 type Requester = Pick<Caller, 'customerId' | 'clientId'>
 
 /** The checks of a client before its request is read. */
@@ -113,9 +112,7 @@ export interface RateLimit {
   requireRateOfToken: (holder: Requester) => void
 }
 
-/** A limit of the requests of a client or customer. */
 export interface RequestQuota {
-  /** The bucket of a caller. */
   keyOf: (caller: Requester) => string
   /** The rate of a caller. A rate of 0 is no limit. */
   rateOf: (caller: Requester) => Rate

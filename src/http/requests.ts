@@ -118,7 +118,6 @@ class Share {
 interface Noted {
   id?: string
   rule?: { id: string }
-  /** For a request that is answered item by item. */
   items?: { transfer?: { id: string } }[]
 }
 
@@ -165,7 +164,6 @@ export class Requests {
     this.#tokens = new Share(options.max)
   }
 
-  /** Number of unanswered requests. */
   get underWay(): number {
     return this.#unanswered.length
   }
@@ -175,7 +173,6 @@ export class Requests {
     return this.#unanswered.filter(({ reply }) => reply.request.raw.complete).length
   }
 
-  /** Whether this process is stopping. */
   get draining(): boolean {
     return this.#draining
   }

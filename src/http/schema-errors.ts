@@ -1,7 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import { pointerTo, problem, type Problem } from '../contract/problems.ts'
 
-/** Most errors that a refusal lists. */
 const ERRORS_MAX = 20
 
 /**
@@ -30,7 +29,6 @@ function pointerOf({ instancePath, params }: ErrorObject): string {
 /** The rule of a parameter without a value. */
 export const IS_EMPTY = 'is empty: leave it out, or give it a value'
 
-/** Most values that a message lists. */
 const LISTED_MAX = 25
 
 /** Describes a validation error: the field and the rule, in the words of the contract. */

@@ -4,7 +4,6 @@ import type { Settings } from '../settings.ts'
 /** sslmode values with which a connection to the database is always encrypted (docs/guides/operating.md). */
 const VERIFIED = new Set(['require', 'verify-ca', 'verify-full'])
 
-/** Whether a host is this machine. */
 export const isHere = (host: string): boolean =>
   host === '' ||
   host === 'localhost' ||

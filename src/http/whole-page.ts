@@ -69,7 +69,6 @@ export function wholePages(
   return { copied: copies.length > 0, write: (first, read) => Readable.from(write(first, read)) }
 }
 
-/** Members of a page at its end. */
 const ENDS = ['next_page_cursor', 'complete_until']
 /** Members of a part that are not members of its page, or only at the end. */
 const OF_PARTS = ['left', ...ENDS]

@@ -23,7 +23,6 @@ export class HmacSha256 {
     }
   }
 
-  /** Returns the MAC of a text in base64url. */
   of(text: string): string {
     // A UTF-16 code unit takes at most 3 bytes in UTF-8.
     const most = BLOCK_BYTES + 3 * text.length

@@ -56,7 +56,6 @@ const ID_BYTES = 4
 interface MasterKey {
   /** Eight hex digits. */
   id: string
-  /** Derives the key of 32 bytes for one purpose. */
   derive: (purpose: Purpose) => Buffer
 }
 

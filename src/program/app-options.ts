@@ -23,7 +23,6 @@ export interface AppOptions {
   log: Logger
   /** Called for each request. */
   meter?: RequestMeter | undefined
-  /** Traces requests. */
   tracing?: Tracing | undefined
   /** Called for each row of a table that is refused, because its MAC is missing or wrong. */
   onForged?: (table: string) => void

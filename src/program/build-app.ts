@@ -125,7 +125,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   return Object.assign(app, { requests })
 }
 
-/** Mounts the operations of the mode. */
 function mountOperations(
   app: FastifyInstance,
   guards: Pick<Guards, 'rateLimit' | 'limitAddress' | 'requests' | 'standing'>,

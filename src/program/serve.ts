@@ -198,7 +198,6 @@ interface Parts {
   nodes: Nodes
   /** Connections for background work. */
   backgroundNodes: Nodes
-  /** Connections for deliveries. */
   deliveries: Nodes
   /** The connection for health checks. */
   health: Database
@@ -278,7 +277,6 @@ async function startService(
   }
 }
 
-/** The port to listen on, and the public URL. */
 async function addressOf(settings: Settings): Promise<{ port: number; baseUrl: string }> {
   const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
   const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host

@@ -83,7 +83,6 @@ export interface Worker {
   stop(): Promise<void>
 }
 
-/** What the loops share. */
 interface Shared {
   /** The coordinator: for signing, deposits, and records without a customer. */
   db: Database
@@ -197,7 +196,6 @@ export function startWorker(options: {
   }
 }
 
-/** The loops of a node. */
 interface RunningNode {
   ended: Promise<void>
 }
@@ -262,7 +260,6 @@ function roundsOf(shared: Shared): Round[] {
   ]
 }
 
-/** The rounds for the customers of one node. */
 function roundsOfNode(shared: OfNode): Round[] {
   const { node } = shared
   const [inDatabase, ...real] = bySpeed(shared.networks)

@@ -144,7 +144,6 @@ function checkPlaceOfKeys(name: CryptoNetwork, privateKeys: string[], { worker, 
 /** A signer process answers within seconds: after this long, a person must look. */
 const ASKED_SECONDS = 300
 
-/** Judges the report of one network. */
 export function judgeNetwork(report: NetworkReport): Finding {
   const { crypto_network: name, reachable, error, height, custody, taken_back } = report
   const locked = report.waiting.find(({ code }) => code === 'WALLET_LOCKED')

@@ -20,7 +20,6 @@ import { arraysOf, grouped } from '../db/rows.ts'
 
 /** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
 
-/** Most withdrawals that one claim takes on. */
 const CLAIM_MAX = 500
 
 /**
@@ -206,6 +205,5 @@ export async function behindOthers(
   return new Set(rows.map(({ transfer_id }) => transfer_id))
 }
 
-/** Rows by their customer. */
 export const byCustomer = <T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> =>
   grouped(rows, ({ customer_id }) => customer_id)

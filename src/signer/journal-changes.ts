@@ -9,7 +9,6 @@ import { Refused } from './rules.ts'
 /** How long approvals of a change count: an old one must not open a journal that is lost again. */
 const CHANGE_VALID_MS = 86_400_000
 
-/** Most transfers that one change allows. */
 const ALLOWED_MAX = 1_000
 
 /**
@@ -23,7 +22,6 @@ export type JournalChange = { expires_at: string } & (
   | (Omit<FillLine, 'at' | 'change' | 'fee'> & { gas: number; max_fee_per_gas: string })
 )
 
-/** The text that approvers sign for a change of the journal. */
 export const changeText = (change: JournalChange): string =>
   JSON.stringify({ statement: 'bursar-signer/v2', ...change })
 
@@ -61,7 +59,6 @@ export function readChange(value: unknown): JournalChange {
   )
 }
 
-/** The line that a change appends to the journal. */
 export function lineOf(approved: JournalChange, now: Date): AllowLine | FillLine | OpenLine | VoidLine {
   const { expires_at: _, ...line } = approved
   const kept = {

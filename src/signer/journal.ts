@@ -25,7 +25,6 @@ export interface SignLine {
   fee: string
 }
 
-/** What people have approved. */
 interface Approved {
   /** The SHA-256 of what they signed: it is applied once. Lines of version 0 have none. */
   change?: string
@@ -103,11 +102,9 @@ function leftBy(line: NonceLine, before: NonceLine | undefined): Left {
 
 const larger = (a: bigint, b: bigint) => (a > b ? a : b)
 
-/** What a nonce was used for. */
 type NonceLine = SignLine | FillLine
 export type JournalLine = NonceLine | OpenLine | VoidLine | AllowLine | SignatureLine
 
-/** What is on record of a wallet. */
 interface Wallet {
   /** Undefined until people have opened it: a new journal cannot be told from one that was lost. */
   next?: number
@@ -320,7 +317,6 @@ export class Journal {
     return last?.kind === 'SIGN' ? last : undefined
   }
 
-  /** What is on record of a nonce. */
   signedAt(of: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): NonceLine | undefined {
     return this.#walletOf(of).byNonce.get(of.nonce)
   }
@@ -333,12 +329,10 @@ export class Journal {
     return before?.kind === line.kind && BigInt(before.fee) >= BigInt(line.fee)
   }
 
-  /** The signature of a digest that is kept. */
   signatureOf(of: Pick<SignatureLine, 'network' | 'wallet' | 'digest'>): Hex | undefined {
     return this.#walletOf(of).signatures.get(of.digest)
   }
 
-  /** What has left a network since this time. */
   leftSince(network: string, at: string): Left[] {
     // Oldest first: what is older than the longest possible window is forgotten.
     const isOld = ({ at: then }: Left) => Date.parse(then) < Date.now() - WINDOW_MS_MAX

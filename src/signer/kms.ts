@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { BACK_END_MS_MAX, BackEndFailure, type BackEnd } from './back-end.ts'
 
-/** Which key of AWS KMS. */
 export interface KmsKey {
   /** Its id, its ARN, or an alias with its prefix. */
   key_id: string

@@ -13,7 +13,6 @@ export interface Pkcs11Key {
   token: string
   /** CKA_ID of the key, in hex. By its label, the tool takes any key for signing. */
   id: string
-  /** What the library reads from its environment. */
   environment?: Record<string, string>
 }
 

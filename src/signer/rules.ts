@@ -58,7 +58,6 @@ export function steadyClock(): () => Date {
   }
 }
 
-/** Decimals of wei. */
 const NATIVE_DECIMALS = 18
 /** Most gas of a payment: a transfer to a contract takes far less. */
 const GAS_MAX = 1_000_000n
@@ -300,13 +299,11 @@ function isAbout(text: string, accepted: Accepted): boolean {
   )
 }
 
-/** What counts in a window of an asset. */
 function countedIn(network: SignerNetwork, asset: string, all: readonly Leaving[]): bigint {
   const isGas = asset === NETWORKS[network.network].gasAsset
   return all.reduce((sum, one) => sum + (one.asset === asset ? one.units : 0n) + (isGas ? one.fee : 0n), 0n)
 }
 
-/** What has left the network within each of its windows. */
 const leftWithin = (network: SignerNetwork, journal: Journal, now: Date): bigint[] =>
   network.windows.map(({ asset, periodMs }) => {
     const since = new Date(now.getTime() - periodMs).toISOString()

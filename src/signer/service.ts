@@ -15,7 +15,6 @@ import {
 import { lineOf, requireApproved, type JournalChange } from './journal-changes.ts'
 import type { SignedStatement } from '../contract/approval.ts'
 
-/** What the signer says of a wallet. */
 export interface WalletStatus {
   network: string
   wallet: string

@@ -19,7 +19,6 @@ export async function listenAlone(path: string, server: Server = createServer())
   return server
 }
 
-/** Whether a process listens at a socket. */
 async function isAnswered(path: string): Promise<boolean> {
   const socket = createConnection(path)
   try {

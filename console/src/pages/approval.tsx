@@ -104,7 +104,6 @@ function ToDecide({
   )
 }
 
-/** The payment that is signed. */
 function Payment({
   of: { id, asset, amount, network, destination, memo, profile_id },
 }: {

@@ -10,7 +10,6 @@ import { ListPage } from '../tables.tsx'
 
 const PATH = '/v2/api-creds/credentials'
 
-/** A client with a new secret. */
 interface Made {
   client_id: string
   client_secret: string

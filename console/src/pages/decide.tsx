@@ -25,7 +25,6 @@ export interface Approver {
 
 const approvers = { method: 'GET', path: '/v2/operators/approvers' } as const
 
-/** Reads who may decide. */
 export const useApprovers = () =>
   useCall<{ items: Approver[] }>(may('operators:read_approver') ? approvers : undefined)
 

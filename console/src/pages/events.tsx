@@ -166,7 +166,6 @@ const deliveryColumns = (webhookId: string, again: () => void): Column<WebhookDe
 const RECOVERED_DAYS = 7
 const TEST = 'transfer.crypto_withdrawal.completed'
 
-/** The actions on a webhook as a whole. */
 function Actions({ webhook: { id, failing_since }, again }: { webhook: Webhook; again: () => void }) {
   const path = `/v2/webhooks/${id}`
   const since = useMemo(

@@ -155,7 +155,6 @@ export function Home() {
   )
 }
 
-/** A part of the page with its count. */
 const Section = ({
   name,
   count,
@@ -240,7 +239,6 @@ const part = <T,>(
   ),
 })
 
-/** A part whose records are a line each. */
 const lines = <T,>(
   name: string,
   items: readonly T[] | undefined,

@@ -71,7 +71,6 @@ const needsALook = ({ for_operators }: Network) => {
 
 const Reachable = ({ of }: { of: boolean }) => <Status of={of ? 'REACHABLE' : 'NOT REACHABLE'} />
 
-/** One network as its operators see it. */
 function NetworkFigures({ network: { crypto_network, for_operators } }: { network: Network }) {
   const figures = for_operators!
   const { reachable, error, height, hot_wallet, custody, in_flight, waiting, frozen, uncredited } = figures

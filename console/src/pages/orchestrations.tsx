@@ -36,7 +36,6 @@ const RuleOf = ({ id, rules }: { id: string } & Pick<Named, 'rules'>) => {
 }
 
 function columnsOf({ rules, transfers }: Named): Column<Orchestration>[] {
-  /** What was paid to the destination. */
   const paidBy = ({ destination_transfer }: Orchestration) => {
     const paid = transfers.get(destination_transfer?.transfer_id)
     return paid?.status === 'COMPLETED' ? paid : undefined
@@ -267,7 +266,6 @@ type Ways = Pick<Orchestration | Rule, 'profile_id' | 'source_asset' | 'destinat
   destination: Orchestration['destination'] | Rule['destination']
 }
 
-/** What is at an end of an orchestration. */
 function kindOf({ crypto, fiat }: Ways['source'] | Ways['destination']): string {
   if (crypto !== undefined) return inWords(crypto.network)
   return fiat === undefined ? 'Profile' : 'Bank'

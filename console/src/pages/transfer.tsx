@@ -135,7 +135,6 @@ function State({ history }: { history: TransferHistory }) {
   )
 }
 
-/** The transfer's own members. */
 function Members({ history: { transfer, fees } }: { history: TransferHistory }) {
   const { asset, amount, fee, crypto_network, destination_address, crypto_tx_hash, ref_id, memo } = transfer
   const { notional_value, profile_id, bank_reference } = transfer

@@ -265,7 +265,6 @@ const ProfileLink = ({ id, of }: { id: string; of: ReadonlyMap<string | undefine
   return nickname === undefined ? <Id of={id} /> : <Link to={`profiles/${id}`}>{shortName(nickname)}</Link>
 }
 
-/** Transfers, a line each. */
 export function Transfers({ items, none }: { items: readonly Transfer[]; none: string }) {
   const payeeOf = usePayees(items)
   const profiles = useRecords<Profile>(

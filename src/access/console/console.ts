@@ -43,7 +43,6 @@ export interface ConsoleOptions {
   macs: RowMacs
   settings: Settings
   baseUrl: string
-  /** Limits the requests of each address. */
   limitAddress: onRequestHookHandler
   ownMachine: OwnMachine
   /** The customer whom this request may sign in to without a proof: the demo's. Undefined where it needs a proof. */

@@ -12,7 +12,6 @@ import type { Settings } from '../../settings.ts'
 const FOLDER = fileURLToPath(new URL('dist/console/', ROOT))
 const INDEX_PAGE = `${FOLDER}index.html`
 
-/** Whether the console was built. */
 export const isConsoleBuilt = (): boolean => existsSync(INDEX_PAGE)
 
 /** Throws an Error where a link to the console would lead to no page. */

@@ -30,7 +30,6 @@ export async function createCustomer(
   })
 }
 
-/** Creates a customer as `createCustomer` does, and records who created it. */
 export const registerCustomer = (
   db: Database,
   name: string,

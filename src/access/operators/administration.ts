@@ -46,7 +46,6 @@ const PutOperatorBody = Closed(
   { minProperties: 1 },
 )
 
-/** Adds the routes. */
 export function addAdministration(app: FastifyInstance, options: AdministrationOptions): void {
   const { db, rateLimit } = options
   const onRequest = (scope: OperatorScope) => hookOf(rateLimit.requireScope([scope]))

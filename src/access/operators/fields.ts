@@ -81,5 +81,4 @@ export const passkeyToWire = ({ id, operator_id, name, created_at, used_at }: Pa
   ...presentOf({ last_used_at: used_at }),
 })
 
-/** The secret of a session, in a request. */
 export const SessionSecret = Text(100, 'The secret of the session, from the sign-in.', 1)

@@ -17,7 +17,6 @@ import { hashOfSecret, newSecret } from './secrets.ts'
  * links, passkeys and sessions.
  */
 
-/** An operator as its row stores it. */
 export interface Operator extends Seal {
   id: string
   name: string
@@ -80,7 +79,6 @@ export async function listOperators(db: Queryable): Promise<Operator[]> {
   return rows
 }
 
-/** Most operators of a customer in one list. */
 const LISTED_MAX = 500
 
 /** Lists the operators who belong to a customer, oldest first; with `all`, before them those of the platform, who act for it, too. */

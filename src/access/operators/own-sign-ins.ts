@@ -23,7 +23,6 @@ export interface OwnSignInOptions {
 const Params = Closed({ id: Uuid('Session or passkey.') })
 const NoQuery = Closed({})
 
-/** Adds the routes. */
 export function addOwnSignIns(app: FastifyInstance, { db, rateLimit }: OwnSignInOptions): void {
   const options = (scope: OperatorScope, params?: typeof Params) => ({
     schema: { hide: true, querystring: NoQuery, ...(params && { params }) },
@@ -47,7 +46,6 @@ export function addOwnSignIns(app: FastifyInstance, { db, rateLimit }: OwnSignIn
   )
 }
 
-/** Removes a session or a passkey of the caller. */
 function removing(
   db: Database,
   { caller, params, id: request_id, ip }: FastifyRequest,

@@ -7,7 +7,6 @@ import { endSession } from './sessions.ts'
 
 /** Passkeys of operators (Web Authentication), as their rows store them. */
 
-/** Most passkeys of one operator. */
 export const PASSKEYS_MAX = 10
 
 export interface Passkey extends Seal {

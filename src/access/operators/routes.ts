@@ -7,7 +7,6 @@ import { addOpenId, openIdProvider } from './sign-in-with-openid.ts'
 import { addPasskeys } from './sign-in-with-passkey.ts'
 import { addAccessTokens, addLinks, SignIn, type SignInOptions } from './sign-in.ts'
 
-/** Adds the routes of operators. */
 export function signInRoutes(
   app: FastifyInstance,
   {

@@ -104,7 +104,6 @@ const AnswerBody = Closed({
   query: Text(8_000, 'What follows the ? in the address to which the provider returned the browser.', 1),
 })
 
-/** Adds the routes of OpenID. */
 export function addOpenId(signIn: SignIn, challenges: Challenges, provider: Provider): void {
   signIn.post('/sign-in/openid/start', Closed({}), async () => {
     const [openid, configuration] = [await library(), await provider.configuration()]

@@ -29,7 +29,6 @@ const SIGN_IN = 'sign in with a passkey'
 /** Only the session that asked may answer: a challenge of another session adds no passkey here. */
 const addingOf = (sessionId: string) => `add a passkey in session ${sessionId}`
 
-/** Adds the routes of passkeys. */
 export function addPasskeys(signIn: SignIn, challenges: Challenges, baseUrl: string): void {
   const { origin, hostname } = new URL(baseUrl)
   addRegistration(signIn, challenges, { origin, hostname })

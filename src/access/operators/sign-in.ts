@@ -40,7 +40,6 @@ export interface SignInOptions {
   tokens: AccessTokens
   settings: Settings
   macs: RowMacs
-  /** Limits the requests of each address. */
   limitAddress: onRequestHookHandler
 }
 
@@ -48,7 +47,6 @@ const PREFIX = '/v2/operators'
 /** The largest body: the answer of an authenticator has up to 3 KiB. */
 const BODY_BYTES_MAX = 16 * 1024
 
-/** An opened session, as the answer shows it. */
 interface Opened {
   operator: Operator
   session: Session
@@ -180,7 +178,6 @@ const LinkBody = Closed({
   link: Text(2_000, 'The link that bursar operator link printed, or the secret after its #.', 1),
 })
 
-/** Sign-in with a one-time link. */
 export function addLinks(signIn: SignIn): void {
   const refusal =
     'the link is unknown, used or expired, or its operator is disabled; get another: bursar operator link'

@@ -22,7 +22,6 @@ export interface AccessTokens {
   issueToOperator(grant: OperatorGrant): Promise<IssuedToken>
   /** Throws the 401 problem for a token that is malformed, expired, forged or for another service. */
   verify: VerifyToken
-  /** Whether the key that signed a verified token is still trusted. */
   isTrusted: (verified: Pick<Verified, 'keyId' | 'session'>) => boolean
 }
 

@@ -18,11 +18,9 @@ export const STALE_MS_MAX = 5_000
 /** How long a request waits for a list that is too old. */
 const CATCH_UP_MS_MAX = 1_000
 
-/** One part of the list. */
 interface Lists {
   clients: ReadonlySet<string>
   customers: ReadonlySet<string>
-  /** The ended sessions. */
   sessions: ReadonlySet<string>
   /** The generations of the operators that changed lately: tokens of earlier ones are refused. */
   operators: ReadonlyMap<string, number>

@@ -14,7 +14,6 @@ const CLOCK_TOLERANCE_SECONDS = 60
 /** The value of BURSAR_OAUTH_AUDIENCE for an issuer whose tokens name none. */
 const NO_AUDIENCE = '-'
 
-/** What a token of an external issuer says. */
 export interface ExternalToken {
   customerId: string
   clientId: string

@@ -20,7 +20,6 @@ interface FoundClient extends ApiClient, Seal {
   ended_later: boolean
 }
 
-/** Most clients whose customer a process remembers. */
 const REMEMBERED_MAX = 10_000
 const NOTED_EVERY_MS = 60_000
 

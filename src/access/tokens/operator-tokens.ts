@@ -15,7 +15,6 @@ export interface OperatorGrant {
   operatorId: string
   sessionId: string
   generation: number
-  /** The customer that the token acts for. */
   customerId: string
   scopes: readonly string[]
   /** Until the session expires, in whole seconds; the token does not outlive it. */
@@ -26,7 +25,6 @@ export const ENDED = 'the session of the access token has ended'
 export const CHANGED =
   'the operator of the access token was changed or disabled; take a new token from the session, or sign in again'
 
-/** The claims of an operator's access token. */
 export const operatorClaims = ({
   operatorId,
   sessionId,

@@ -28,15 +28,12 @@ const SIGNS_AFTER_SECONDS = 60
 
 /** The keys that sign access tokens, as last read from the database. */
 export interface SigningKeys {
-  /** Signs new tokens. */
   readonly signer: { id: string; privateKey: CryptoKey }
   /** The public keys that are not retired, as published at jwks_uri (RFC 7517). */
   readonly jwks: { keys: JWK[] }
   /** Finds the key of a token. For an unknown key, reloads the keys from the database, at most once a second. */
   readonly keyOf: JWTVerifyGetKey
-  /** Whether tokens signed with this key are still accepted. */
   isTrusted(id: string): boolean
-  /** Stops reloading. */
   close(): void
 }
 
@@ -199,7 +196,6 @@ export async function reencryptSigningKeys(db: Database, masterKeys: MasterKeys)
 
 // ---------------------------------------------------------------------------------------------- rotation
 
-/** A signing key as shown by `bursar keys`. */
 export interface SigningKeySummary {
   id: string
   /** NEXT: does not sign yet. SIGNS: signs new tokens. VERIFIES: its tokens are accepted, but it signs no new ones. */

@@ -196,7 +196,6 @@ function grant({ scopes }: ApiClient, scope: string | undefined): string[] {
   return granted
 }
 
-/** Most scopes that a refusal names. */
 const SCOPES_NAMED_MAX = 5
 /** A scope that an error description may contain: no quotes, backslashes or other alphabets (RFC 6749, 5.2). */
 const printable = (scope: string) => scope.slice(0, 100).replaceAll(/[^\x21\x23-\x5B\x5D-\x7E]/g, '?')

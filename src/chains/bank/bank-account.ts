@@ -36,7 +36,6 @@ const BankAccount = Closed({
 export type BankAccount = Static<typeof BankAccount>
 export type RoutingNumberType = keyof BankAccount['routing_numbers']
 
-/** What only the adapter of a bank has. */
 export interface Bank {
   /** The platform's account there, which customers send wires to. */
   bankAccount?: BankAccount

@@ -9,7 +9,6 @@ export type BankIdentifier = 'account_number' | 'ABA' | 'SWIFT'
  */
 export interface BankRule {
   identifier: BankIdentifier
-  /** What is refused. */
   refuses: string
   /** Where the fact can be looked up. */
   source: string

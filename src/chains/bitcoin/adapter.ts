@@ -21,7 +21,6 @@ import { bitcoinWallet, isOwnAddress, type BitcoinConfig, type BitcoinWallet } f
 const POLL_MS = 5_000
 /** Long enough for the six blocks that fees are estimated for, where a block takes ten minutes. */
 const STUCK_AFTER_MS = 3_600_000
-/** Most withdrawals that one transaction pays. */
 const PAYMENTS_MAX = 250
 
 /**

@@ -3,11 +3,9 @@ export interface Coin {
   outpoint: string
   amount: bigint
   vbytes: number
-  /** Whether the transaction that created it is mined. */
   isMined: boolean
 }
 
-/** A withdrawal as an output. */
 export interface BatchPayment {
   amount: bigint
   script: Uint8Array
@@ -20,7 +18,6 @@ export interface TransactionPlan<P extends BatchPayment> {
   change: bigint[]
 }
 
-/** How a transaction is built. */
 export interface PlanLimits {
   /** Fee rate: minor units per 1,000 virtual bytes. */
   rate: bigint

@@ -22,7 +22,6 @@ export interface Coins {
 /** A transaction that is signed or asked, and whose withdrawals are not known to have ended. */
 export interface OpenTransaction extends OpenTransactionRow {
   inputs: Outpoint[]
-  /** The amounts of its outputs. */
   outputs: bigint[]
   /** Whether an earlier open transaction spends the same coins. */
   replaces: boolean
@@ -140,7 +139,6 @@ export async function openTransactions(
   }
 }
 
-/** Locks outputs of the wallet, or unlocks them. */
 export async function setLocks(
   { rpc }: BitcoinWallet,
   change: 'lock' | 'unlock',

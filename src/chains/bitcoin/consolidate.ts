@@ -12,7 +12,6 @@ import { coinText, type BitcoinWallet } from './wallet.ts'
 
 /** Consolidation: the wallet's smallest coins are merged into one, at an address of the wallet. */
 
-/** A consolidation merges at least this many coins. */
 const MERGED_MIN = 2
 
 /** The highest fee rate of a consolidation, in minor units per 1,000 virtual bytes; undefined for any other withdrawal. */

@@ -8,13 +8,11 @@ export type Outpoint = string
 
 export const outpointOf = ({ txid, vout }: { txid: string; vout: string }): Outpoint => `${txid}:${vout}`
 
-/** The parts of an outpoint. */
 export function splitOutpoint(outpoint: Outpoint): { txid: string; vout: number } {
   const [txid, vout] = outpoint.split(':') as [string, string]
   return { txid, vout: Number(vout) }
 }
 
-/** The hash of the transaction that an outpoint belongs to. */
 export const hashIn = (outpoint: Outpoint): string => splitOutpoint(outpoint).txid
 
 /** A raw transaction: its hash, the outputs that it spends, and its own. Amounts are minor units. */

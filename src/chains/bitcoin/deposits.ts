@@ -9,7 +9,6 @@ import { heightsOf, type ListedOutput } from './wallet.ts'
 
 const BLOCK_HASH = /^[0-9a-f]{64}$/
 
-/** A new address of the wallet. */
 export async function newDepositAddress(wallet: BitcoinWallet): Promise<NewAddress> {
   const { rpc, dialect, network, canonical } = wallet
   const written = await rpc.call<string>(...dialect.newAddress)
@@ -98,7 +97,6 @@ async function depositsIn(
   return found.filter((deposit) => !own.has(deposit.crypto_tx_hash) || isPayment(deposit))
 }
 
-/** The deposit of a received output, or none. */
 function depositOf(
   { coin, canonical }: BitcoinWallet,
   { address: written, amount, txid, vout }: ListedOutput,

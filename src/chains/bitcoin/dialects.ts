@@ -1,6 +1,5 @@
 import type { RpcCall } from './rpc.ts'
 
-/** The networks of the Bitcoin family. */
 export type BitcoinNetwork = 'BITCOIN' | 'LITECOIN' | 'BITCOIN_CASH'
 
 /** How soon a withdrawal should be mined, in blocks: the target that its fee is estimated for. */

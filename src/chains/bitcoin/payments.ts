@@ -7,7 +7,6 @@ import type { BitcoinWallet, WalletTransaction } from './wallet.ts'
 
 /** The outputs of the wallet's transactions that pay withdrawals, and each payment's share of the fee. */
 
-/** The payment that a withdrawal asks for. */
 export type PaymentTarget = Pick<Withdrawal, 'amount' | 'destination_address'>
 
 /** One of `of` payments that share a fee: `rank` is its place, from 0. A payment with a rank below 0 pays none of the fee. */
@@ -17,7 +16,6 @@ export interface FeeShare {
 }
 export const WHOLE_FEE: FeeShare = { of: 1, rank: 0 }
 
-/** The share of the payment at an index among payments at these indexes. */
 export const shareAmong = (indexes: string[], index: string): FeeShare => ({
   of: indexes.length,
   rank: indexes.indexOf(index),
@@ -52,7 +50,6 @@ export const paymentsOf = (wallet: BitcoinWallet, withdrawal: BroadcastWithdrawa
     (index) => (withdrawal.crypto_tx_index ?? index) === index,
   )
 
-/** The bytes of a transaction that the node has in its wallet. */
 export const walletBytesOf = ({ hex }: WalletTransaction): Buffer => Buffer.from(hex, 'hex')
 
 /** The indexes of all outputs that pay others, by the node's word, in their order. */

@@ -117,7 +117,6 @@ async function transactionsOf(db: Queryable, wallet: BitcoinWallet, together: Br
 
 type ByHand = SignedByHand<BroadcastWithdrawal>
 
-/** What a person signs with a wallet. */
 export function signedByHand(wallet: BitcoinWallet): ByHand {
   return {
     async open(db) {

@@ -226,7 +226,6 @@ function takeFromChange(
 export const valueOf = async (wallet: BitcoinWallet, outpoints: Outpoint[]): Promise<bigint> =>
   sum((await outputsAt(wallet, outpoints)).map(({ amount }) => amount))
 
-/** Outputs of the wallet's transactions. */
 async function outputsAt({ rpc }: BitcoinWallet, outpoints: Outpoint[]) {
   const outputs: DecodedTransaction['outputs'] = []
   for (const outpoint of outpoints) {

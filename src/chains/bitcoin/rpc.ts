@@ -10,7 +10,6 @@ export interface BitcoinRpcConfig {
   wallet?: string | undefined
 }
 
-/** The node answered with an error. */
 export class RpcError extends NodeRefusal {
   readonly method: string
   readonly code: number
@@ -81,7 +80,6 @@ export function replyBytesMax(calls: readonly RpcCall[]): number {
   }
   return Math.min(bytes, REPLY_BYTES_MAX)
 }
-/** Most calls in one request. */
 const BATCH_MAX = 100
 
 interface Reply {

@@ -33,10 +33,8 @@ export interface Payable extends BatchPayment {
 /** The outcome for each withdrawal, as it becomes known. */
 export type Signings = Map<Withdrawal, Signing>
 
-/** What the withdrawals of one signing share. */
 export interface SigningRound {
   coins: Coins
-  /** The fee rate. */
   rate: bigint
   signings: Signings
 }
@@ -210,7 +208,6 @@ async function unsignedTransaction(wallet: BitcoinWallet, plan: TransactionPlan<
   return Buffer.from(unsigned)
 }
 
-/** Scripts of new change addresses. */
 async function changeScripts(wallet: BitcoinWallet, count: number): Promise<Uint8Array[]> {
   const calls = Array.from({ length: count }, (): RpcCall => wallet.dialect.newChangeAddress)
   return (await wallet.rpc.batch<string>(calls)).map((address) => {

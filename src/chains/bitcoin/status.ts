@@ -48,7 +48,6 @@ type TransactionProgress =
   | { state: 'CONFIRMED'; transaction: WalletTransaction }
   | { state: 'CONFLICTED'; spenders: WalletTransaction[] }
 
-/** Locates transactions by their hashes. */
 export async function locate({ rpc }: BitcoinWallet, hashes: string[]): Promise<Location[]> {
   // The mempool is asked first: where the transaction is mined between the two calls, the wallet knows it.
   const pooled = await rpc.batch<object>(hashes.map((hash) => ['getmempoolentry', hash]))
@@ -95,7 +94,6 @@ export async function checkStatus(
 const networkHashOf = ({ raw_transaction, crypto_tx_hash }: SignedTransaction): string =>
   isAsked(raw_transaction) ? decode(raw_transaction).txid : crypto_tx_hash
 
-/** How far a withdrawal's transaction is. */
 export async function progressOf(
   wallet: BitcoinWallet,
   withdrawal: BroadcastWithdrawal,

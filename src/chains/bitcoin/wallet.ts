@@ -171,7 +171,6 @@ export interface AddressInfo {
   iswatchonly?: boolean
 }
 
-/** Whether an address is the wallet's. */
 export const isMine = ({ signing }: BitcoinWallet, { ismine, iswatchonly }: AddressInfo): boolean =>
   ismine || (signing === 'psbt' && iswatchonly === true)
 

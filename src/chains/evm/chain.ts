@@ -102,7 +102,6 @@ export const lanesOf = (chain: EvmChain): EvmChain[] =>
 export const gasLanesOf = (chain: EvmChain): EvmChain[] =>
   chain.gasWallet === undefined ? lanesOf(chain) : [{ ...chain, hotWallet: chain.gasWallet }]
 
-/** Whether gas is paid in this asset. */
 export const isNative = ({ tokens }: EvmChain, asset: string) => !tokens.has(asset)
 
 // ---------------------------------------------------------------------------------------------- units
@@ -110,7 +109,6 @@ export const isNative = ({ tokens }: EvmChain, asset: string) => !tokens.has(ass
 /** Decimals of wei, on every EVM network. */
 const NATIVE_DECIMALS = 18
 
-/** Decimals of an asset on this chain. */
 export const decimalsOn = (
   { tokens, gasAsset }: Pick<EvmChain, 'tokens' | 'gasAsset'>,
   asset: string,
@@ -152,7 +150,6 @@ export function transferOf(
   return { to: token.address, value: 0n, data }
 }
 
-/** The call that reads an address's balance at a block. */
 export function balanceCall({ tokens }: EvmChain, asset: string, address: Hex, block: bigint): Call {
   const token = tokens.get(asset)
   if (token === undefined) return ['eth_getBalance', address, at(block)]

@@ -11,7 +11,6 @@ import type { EvmSigner } from './transaction.ts'
 /** The network whose section is opened, and its secrets. */
 interface Opening {
   network: CryptoNetwork
-  /** Whether this process signs. */
   signs: boolean
   given: { secret(field: string, where: Secret): Promise<string> }
 }

@@ -20,7 +20,6 @@ const COMPONENT_BITS = 31
 /** Components that hold the 128 bits of an id. */
 const COMPONENTS = 5
 
-/** Derives deposit addresses and their keys. */
 export interface DepositKeys {
   /** Whether the key is private. Without a private key nothing can be swept. */
   canSign: boolean

@@ -31,7 +31,6 @@ export const NATIVE_INDEX = '0'
 /** A movement in a block, to an address that may be ours. */
 type BlockMovement = FoundDeposit & { native: boolean; from: string }
 
-/** Reads a chain for deposits. */
 export interface DepositReader {
   /**
    * Finds deposits in confirmed blocks. The cursor is the last block that was read, as `<number>:<hash>`. Throws

@@ -18,7 +18,6 @@ export interface Fees {
   offer: bigint
 }
 
-/** Asks the node for the current fees. */
 export async function feesNow({ node, feeCeiling }: EvmChain): Promise<Fees> {
   const [block, suggested] = await node.all<unknown>([
     ['eth_getBlockByNumber', 'latest', false],
@@ -70,7 +69,6 @@ export async function publishingFee({ node }: EvmChain): Promise<bigint> {
   return answer === '0x' ? 0n : 2n * hexToBigInt(answer)
 }
 
-/** The fee that a mined transaction has paid. */
 export function feePaid(chain: EvmChain, { gasUsed, effectiveGasPrice, l1Fee }: Receipt): NetworkFee {
   const paid = hexToBigInt(gasUsed) * hexToBigInt(effectiveGasPrice) + hexToBigInt(l1Fee ?? '0x0')
   return { asset: chain.gasAsset, amount: offChain(chain, chain.gasAsset, paid) }

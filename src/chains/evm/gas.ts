@@ -32,7 +32,6 @@ export function gasLimitOf(chain: EvmChain, asset: string, toItself: Hex | NodeE
   return { most: own + CODE_GAS_MAX, own, isMeasured }
 }
 
-/** The gas limits of the assets of these withdrawals. */
 export async function gasLimits(
   chain: EvmChain,
   block: bigint,

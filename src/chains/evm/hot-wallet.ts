@@ -153,7 +153,6 @@ function unanswered(
   return { code: 'SIGNER_REFUSES', detail }
 }
 
-/** Writes the next nonce of the hot wallet. */
 export const closeReservation = (
   tx: Transaction,
   chain: EvmChain,
@@ -233,7 +232,6 @@ async function takenBack(
 /** Spendable amounts by asset, in units of the chain. */
 export type Spendable = HotWalletReservation['spendable']
 
-/** Deducts units of an asset from the spendable amounts. */
 function spend(spendable: Spendable, asset: string, units: bigint): void {
   const before = spendable.get(asset)
   if (before !== undefined) spendable.set(asset, before - units)
@@ -321,7 +319,6 @@ export function keptForCustomers(
 const gasCost = (chain: EvmChain, fees: Fees, asset: string): bigint =>
   feeMax({ gas: isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS, maxFeePerGas: fees.offer })
 
-/** The wallet, for people. */
 export const walletText = ({ hotWallet, lanes }: EvmChain): string =>
   lanes.length === 1 && lanes[0] === hotWallet ? 'the hot wallet' : `wallet ${hotWallet.address}`
 

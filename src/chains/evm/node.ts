@@ -5,7 +5,6 @@ import { NodeFailure, NodeRefusal } from '../node-failure.ts'
 /** Most calls in one HTTP request: common providers accept as many. */
 const BATCH_MAX = 50
 const TIMEOUT_MS = 15_000
-/** The largest reply that is read. */
 const REPLY_BYTES_MAX = 64 * 1024 * 1024
 
 /** The error that the node answered instead of a result. */
@@ -24,7 +23,6 @@ export class NodeError extends NodeRefusal {
  */
 export type Finality = bigint | 'safe' | 'finalized'
 
-/** One JSON-RPC call. */
 export type Call = readonly [method: string, ...params: unknown[]]
 
 export interface Block {

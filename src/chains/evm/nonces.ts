@@ -1,7 +1,6 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { EvmChain } from './chain.ts'
 
-/** Locks the hot wallet's next nonce, and returns it with the acknowledged nonces. */
 export async function lockNonce(
   tx: Transaction,
   { network, hotWallet: { address }, firstNonce }: EvmChain,

@@ -25,7 +25,6 @@ export interface AskedSigner {
   status?(): Promise<{ network: string; wallet: string; next_nonce: number | null }[]>
 }
 
-/** Asks the signer process. */
 export interface SignerClient extends Required<AskedSigner> {
   /** Changes its journal, with the approvals of people. Throws an Error where it refuses. */
   change(change: object, approvals: readonly { jws: string }[]): Promise<{ signed?: string }>

@@ -52,7 +52,6 @@ export async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdr
   return withdrawals.map((one) => signings.get(one)!)
 }
 
-/** Signs withdrawals from these wallets, of one chain. */
 async function signFrom(
   tx: Transaction,
   wallets: EvmChain[],
@@ -128,7 +127,6 @@ async function openLanes(tx: Transaction, wallets: EvmChain[], withdrawals: With
   return lanes.sort((a, b) => rank(a) - rank(b) || 0)
 }
 
-/** Signs from one wallet what it can pay. */
 async function signOnLane(
   tx: Transaction,
   lane: Lane,

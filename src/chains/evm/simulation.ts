@@ -3,7 +3,6 @@ import { hexToBigInt } from 'viem/utils'
 import { at, NodeError, says, type Call, type EvmNode } from './node.ts'
 import { balanceCall, type EvmChain } from './chain.ts'
 
-/** A transfer to try before it is signed. */
 export interface TransferToTry {
   asset: string
   recipient: Hex
@@ -16,7 +15,6 @@ export interface Trial {
   arrives?: bigint
 }
 
-/** A block in the answer of eth_simulateV1. */
 interface SimulatedBlock {
   calls: { status: Hex; returnData: Hex; error?: { code: number; message: string } }[]
 }

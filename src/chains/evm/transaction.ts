@@ -149,10 +149,8 @@ export async function signedBy<Of extends { raw_transaction: Buffer }>(
 
 // ---------------------------------------------------------------------------------------------- logs
 
-/** keccak256('Transfer(address,address,uint256)'). */
 export const TRANSFER_TOPIC = keccak256(toHex('Transfer(address,address,uint256)'))
 
-/** An address as a log's topic. */
 const topicOf = (address: Hex): Hex => `0x${'0'.repeat(24)}${address.slice(2).toLowerCase()}`
 /** The address in a log's topic, with its checksum. */
 export const addressIn = (topic: Hex): Hex => getAddress(`0x${topic.slice(-40)}`)

@@ -60,7 +60,6 @@ export function magicOutcome(network: CryptoNetwork, canonicalAddress: string): 
   return OUTCOME_OF.get(`${network} ${canonicalAddress}`)
 }
 
-/** The outcomes that a wire can have. */
 const WIRE_OUTCOMES: readonly MagicOutcome[] = [
   'INVALID_DESTINATION_ADDRESS',
   'CUSTOMER_REJECTED',

@@ -6,7 +6,6 @@ import { NONCE_BYTES, SYSTEM, TOKEN, TOKEN_2022 } from './instructions.ts'
 
 /** Accounts as the node has them at the newest finalized slot, decoded. */
 
-/** An account. */
 export interface Account {
   address: Address
   lamports: bigint
@@ -24,7 +23,6 @@ export interface Accounts {
   get(address: Address): Account | undefined
 }
 
-/** Most accounts in one call. */
 const ACCOUNTS_MAX = 100
 /** A token's account with all extensions has some 700 bytes, a mint with text in it more: its extensions end before. */
 const DATA_BYTES_MAX = 1_024

@@ -96,7 +96,6 @@ async function askFor(db: Queryable, publicKey: Address): Promise<NewAddress[]> 
   }
 }
 
-/** Most addresses that a worker derives in a round. */
 const ANSWERED_MAX = 500
 
 /** Makes a function that answers what processes without the key have asked for, with the addresses of a series of its own. */

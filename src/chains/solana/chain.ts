@@ -39,7 +39,6 @@ export interface SolanaChain {
   /** A second, independent node, which must agree that a payment has failed. */
   second: SolanaRpc | undefined
   hotWallet: SolanaSigner
-  /** The mints by asset. */
   mints: ReadonlyMap<string, Address>
   /** The most that a payment costs, in lamports, without rent. */
   feeCeiling: bigint

@@ -131,7 +131,6 @@ export async function accountsAmong(
   return new Map(rows.map((row) => [row.account, row]))
 }
 
-/** How far an account was read. */
 export interface ReadUpTo extends Pick<
   DepositAccount,
   'customer_id' | 'address' | 'asset' | 'signature' | 'stale_at'

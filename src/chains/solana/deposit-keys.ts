@@ -16,7 +16,6 @@ import { isSignedBy, signerOfSeed, type SolanaSigner } from './keys.ts'
 /** The words that addresses are derived from, or the public key that vouches for them. */
 export type DepositKey = { mnemonic: string } | { publicKey: Address }
 
-/** Derives deposit addresses and their keys. */
 export interface SolanaDepositKeys {
   /** Vouches for addresses, to processes without the words. */
   publicKey: Address
@@ -34,7 +33,6 @@ export interface SolanaDepositKeys {
   signerOf(address: string, derivation: string): SolanaSigner | undefined
 }
 
-/** An address with the signature of the key that vouches for it. */
 export interface VouchedAddress {
   /** Which question it answers. */
   id: string

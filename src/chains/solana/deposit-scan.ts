@@ -60,7 +60,6 @@ interface Unexplained {
   known: Map<string, bigint>
 }
 
-/** What was read of one account. */
 interface Reading extends ReadUpTo {
   found: FoundDeposit[]
   /** There is more to read. */
@@ -306,7 +305,6 @@ interface Change {
   deposit: FoundDeposit
 }
 
-/** Whether a change is a deposit. */
 export async function isDeposit(db: Database, { units, isOwn, deposit }: Change): Promise<boolean> {
   const { crypto_tx_hash: hash } = deposit
   return units > 0n && (!isOwn || (await selectPayees(db, NETWORK, [hash])).has(hash))

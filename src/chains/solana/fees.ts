@@ -44,5 +44,4 @@ export const aboveCeiling = ({ feeCeiling }: SolanaChain, price: bigint): string
     : undefined
 }
 
-/** The highest price of a unit within the ceiling. */
 export const priceMax = ({ feeCeiling }: SolanaChain, limit: number): bigint => priceWithin(feeCeiling, limit)

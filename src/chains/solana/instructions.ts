@@ -102,7 +102,6 @@ export const unitPrice = (price: bigint): Instruction => ({
   data: Buffer.concat([Buffer.of(UNIT_PRICE), u64(price)]),
 })
 
-/** Bytes of a nonce account. */
 export const NONCE_BYTES = 80
 
 /** Makes the nonce account of a wallet at an address that the wallet and the seed give. Fails where it is there already. */

@@ -67,7 +67,6 @@ function addressOf(key: KeyObject): Address {
   return getAddressDecoder().decode(der.subarray(PUBLIC_DER.length))
 }
 
-/** Whether the key of this address has signed the message. */
 export function isSignedBy(address: Address, message: Uint8Array, signature: Uint8Array): boolean {
   const der = Buffer.concat([PUBLIC_DER, Buffer.from(getAddressEncoder().encode(address))])
   return verify(null, message, createPublicKey({ key: der, format: 'der', type: 'spki' }), signature)

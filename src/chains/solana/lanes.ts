@@ -39,7 +39,6 @@ export const sweepAccounts = ({ hotWallet }: Pick<SolanaChain, 'hotWallet'>) =>
     return { seed, account: addressWithSeed(hotWallet.address, seed) }
   })
 
-/** All nonce accounts of a wallet. */
 export const nonceAccounts = (chain: Pick<SolanaChain, 'hotWallet' | 'lanes'>): Address[] =>
   [...laneAccounts(chain), ...sweepAccounts(chain)].map(({ account }) => account)
 

@@ -62,7 +62,6 @@ export async function makeLanes(db: Database, chain: SolanaChain, round: SweepRo
   return steps
 }
 
-/** Signs as many as the hot wallet has SOL for. */
 async function signMissing(
   db: Database,
   chain: SolanaChain,

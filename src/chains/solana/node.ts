@@ -9,14 +9,12 @@ export type SolanaRpc = BitcoinRpc
 /** How the network judged a transaction: null for success. */
 export type TransactionError = unknown
 
-/** A signature's standing. */
 export interface SignatureStatus {
   slot: string
   err: TransactionError
   confirmationStatus: 'processed' | 'confirmed' | 'finalized' | null
 }
 
-/** Most signatures in one call. */
 const STATUSES_MAX = 256
 
 /** The standing of each signature, also of old ones; null where the node does not know it. */
@@ -35,7 +33,6 @@ export async function statusesOf(
   return found
 }
 
-/** A finalized transaction, with what it did. */
 export interface MadeTransaction {
   raw: Buffer
   slot: string
@@ -133,7 +130,6 @@ export function changesOf(made: MadeTransaction, named: readonly Address[]) {
   return { lamports, tokens }
 }
 
-/** A signature that touched an account. */
 export interface TouchingSignature {
   signature: string
   slot: string

@@ -149,7 +149,6 @@ const RESOLVE = `: look at the destination's balance, then say so by 'bursar wit
 
 /** Pages of 1,000 signatures in which the user of a nonce is looked for. */
 const PAGES_MAX = 3
-/** Most transactions that are looked at. */
 const LOOKED_MAX = 50
 /**
  * The end of a withdrawal whose nonce has moved, and of which the node knows no signature. That proves nothing: only the other

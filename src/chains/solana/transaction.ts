@@ -38,7 +38,6 @@ import {
 } from './instructions.ts'
 import { isSignedBy, type SolanaSigner } from './keys.ts'
 
-/** The token of a payment. */
 export interface TokenOf {
   mint: Address
   /** Token or Token-2022: the owner of the mint. */
@@ -153,7 +152,6 @@ interface Parsed {
   data: Buffer
 }
 
-/** A transaction as its bytes show it. */
 export interface ParsedTransaction {
   hash: string
   feePayer: Address
@@ -270,7 +268,6 @@ export function signAgain(signer: SolanaSigner, raw: Uint8Array, unitPriceNow: b
   return signOnNonce(signer, payment, { ...parsePayment(raw), unitPrice: unitPriceNow })
 }
 
-/** Lamports for each signature. */
 export const SIGNATURE_FEE = 5_000n
 const PRICE_UNITS = 1_000_000n
 

@@ -99,7 +99,6 @@ const RESERVE = 5_000_000n
 /** The least that an account must hold to exist. */
 export const ACCOUNT_MINIMUM = 2n * RESERVE
 
-/** What an account can pay of an asset. */
 export function spendableOf(account: StellarAccount, asset: string): bigint {
   const balance = balanceOf(account, asset)
   if (balance === undefined) return 0n

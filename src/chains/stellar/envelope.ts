@@ -105,7 +105,6 @@ export function signPayment(
   }
 }
 
-/** The inner transaction of an envelope, or the transaction itself. */
 export function innerOf(envelope: string, passphrase: string): Transaction {
   const parsed = TransactionBuilder.fromXDR(envelope, passphrase)
   return parsed instanceof FeeBumpTransaction ? parsed.innerTransaction : parsed
@@ -139,6 +138,5 @@ export function accountIn(address: string): { account: string; id: string | unde
   return { account: extractBaseAddress(address), id: MuxedAccount.fromAddress(address, '0').id() }
 }
 
-/** The muxed address of an account and a number. */
 export const muxed = (account: string, id: string): string =>
   new MuxedAccount(new Account(account, '0'), id).accountId()

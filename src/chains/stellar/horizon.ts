@@ -9,7 +9,6 @@ import { WrongChain } from '../chain-of-mode.ts'
 const TIMEOUT_MS = 15_000
 /** The largest answer that is read: a page of 200 payments with their transactions has some 600 kB. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024
-/** Most records of a page: the most that Horizon gives. */
 export const PAGE = 200
 
 interface Root {

@@ -139,7 +139,6 @@ export async function sign(
   })
 }
 
-/** The hot wallet while one transaction signs from it. */
 interface OpenWallet {
   wallet: StellarAccount
   /** By symbol: what it can pay beyond its reserve and what is under way, in stroops. */

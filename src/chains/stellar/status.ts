@@ -15,7 +15,6 @@ import { decimalOf, GAS_ASSET, type StellarChain } from './chain.ts'
 import { innerOf, isOurs, paymentIn } from './envelope.ts'
 import { HorizonRefusal, PAGE, type StellarAccount, type TransactionRecord } from './horizon.ts'
 
-/** The one operation of a payment. */
 const OPERATION_INDEX = '0'
 
 /** Broadcasts kept bytes. None is refused for good: what cannot be made any more is VOID by evidence of the ledger. */

@@ -7,7 +7,6 @@ import { hashIn } from './status.ts'
 
 /** How old the newest ledger may be: one closes every five seconds. An older one hides what the wallet has sent since. */
 const BEHIND_SECONDS = 180n
-/** Most pages that one round of signing reads. */
 const PAGES_MAX = 50
 /** Operations of the wallet's account that pay nobody. */
 const PAYS_NOBODY = new Set([

@@ -9,7 +9,6 @@ import { PROFILE, run, type RecipeStep } from './steps.ts'
 
 /** The role of the rule's approvers. No other approver has it. */
 const ROLE = 'TRIGGER'
-/** The shortest deadline that a policy can have. */
 const DEADLINE_SECONDS_MIN = 60
 /** The most attempts to replace the policy while somebody else replaces it at the same time. */
 const ATTEMPTS_MAX = 10

@@ -12,7 +12,6 @@ export type RecipeStep = readonly [
   keep: Readonly<Record<string, string>>,
 ]
 
-/** Calls the API step by step. Returns what the steps kept. */
 export async function run(
   { call, credentials }: Api,
   steps: readonly RecipeStep[],
@@ -32,5 +31,4 @@ export async function run(
 const memberOf = (answer: unknown, path: string): string =>
   path.split('.').reduce((value, name) => (value as Record<string, unknown>)[name], answer) as string
 
-/** A new profile, as `to`. */
 export const PROFILE: RecipeStep = ['POST /v2/profiles', { nickname: '{ref}' }, { to: 'id' }]

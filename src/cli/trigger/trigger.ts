@@ -11,7 +11,6 @@ import { lineOf } from '../events.ts'
  */
 const WAIT_MS_MAX = 90_000
 
-/** Defines `bursar trigger`. */
 export function triggerCommand(program: Command): void {
   const types = Object.keys(EVENT_TYPES).map((type) => `  ${type}`)
   define(program, 'trigger', 'make an event happen in the sandbox, by the real operations, and print it')

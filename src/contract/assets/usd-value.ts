@@ -4,7 +4,6 @@ import { ASSETS, decimalsOf, type Asset } from './catalogue.ts'
 /** The USD price of one whole unit of each asset, times 10^18, by symbol. Assets without a price are absent. */
 export type UsdPrices = ReadonlyMap<string, bigint>
 
-/** Decimals of the prices. */
 export const PRICE_DECIMALS = 18
 /** Decimals of USD amounts in words: cents. */
 export const CENT_DECIMALS = 2

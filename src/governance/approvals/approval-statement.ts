@@ -49,7 +49,6 @@ export interface StatementOf {
   deadline: string
 }
 
-/** Returns the text to sign for a decision. */
 export function statementText(decision: ApprovalDecision, of: StatementOf): string {
   const { approval_id, customer_id, subject, required, role, rule_id, policy_version, initiator, deadline } =
     of

@@ -12,7 +12,6 @@ import type { Approval, ApprovalDecision, ApprovalStatus } from '../../contract/
 import type { TransferApproval } from '../../money/movements/decision.ts'
 import { arraysOf } from '../../db/rows.ts'
 
-/** A row of `approvals`. */
 export interface ApprovalRow {
   id: string
   customer_id: string
@@ -31,11 +30,9 @@ export interface ApprovalRow {
   ended_at: string | null
 }
 
-/** A change that waits for approvers. */
 export interface ChangeToApprove {
   /** The kind of configuration, as the policy names it. */
   subject: string
-  /** The operation or command. */
   operation: string
   /** The record that is changed. */
   target: { type: string; id: string }
@@ -162,7 +159,6 @@ export function judgeDecisions(
 
 // ---------------------------------------------------------------------------------------------- changes of approvals
 
-/** Returns the members of the statement about a change. */
 export function changeStatementOf(row: ApprovalRow): StatementOf {
   assert(row.change !== null && row.change_digest !== null, `approval ${row.id} is not of a change`)
   const { id: approval_id, customer_id, required, role, rule_id, policy_version, deadline } = row
@@ -251,7 +247,6 @@ const EVENT_NAMES: Partial<Record<ApprovalStatus, string>> = {
   EXPIRED: 'expired',
 }
 
-/** Returns the event of an approval that enters this status. */
 export const approvalEvent = (
   object: Pick<Approval, 'id' | 'subject' | 'status' | 'approvals' | 'required'>,
 ): NewEvent => ({ type: `approval.${EVENT_NAMES[object.status]}`, object_id: object.id, object })

@@ -33,7 +33,6 @@ export interface RequestedChange extends ChangeToApprove {
   subject: ChangeSubject
   customer_id: string
   origin: Origin
-  /** The approval that the request names. */
   approval_id?: string | undefined
 }
 
@@ -272,7 +271,6 @@ async function expireChanges(
 
 const ORIGIN = originOfLoop('approvals')
 
-/** Most customers whose approvals one round expires. */
 const EXPIRED_CUSTOMERS_MAX = 100
 
 /** Expires the approvals of changes whose deadline has passed, for the worker. Returns their number. */

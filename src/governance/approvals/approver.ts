@@ -67,7 +67,6 @@ export function personsOf(approvers: readonly Approver[]): Map<string, number> {
   return personOf
 }
 
-/** The persons who are one of these actors. */
 export function personsWhoAre(
   approvers: readonly Approver[],
   personOf: ReadonlyMap<string, number>,

@@ -43,7 +43,6 @@ export interface Shortlist {
 /** Most shortlists of one version. A further one, by a new client id for example, clears them all. */
 const SHORTLISTS_MAX = 1_000
 
-/** A policy, ready to be applied. */
 export interface Compiled {
   version: number
   /** How long approvers have to decide. */
@@ -108,7 +107,6 @@ function compileRule(rule: Rule, windowAt: number | undefined): CompiledRule {
 const keyOfKind = ({ type, asset, network, client }: PaymentKind) =>
   `${type} ${asset} ${network}${client === undefined ? '' : ` ${client}`}`
 
-/** Returns the rules that can fit payments of a kind. */
 export function shortlistOf({ rules, shortlists }: Compiled, kind: PaymentKind): Shortlist {
   const key = keyOfKind(kind)
   const known = shortlists.get(key)
@@ -129,7 +127,6 @@ const addressBookOf = (destination: 'ANY' | 'ADDRESS_BOOK') =>
 const isIn = (set: ReadonlySet<string> | undefined, value: string | undefined): boolean =>
   set === undefined || (value !== undefined && set.has(value))
 
-/** Whether a rule can fit payments of a kind. */
 const fitsKind = (
   { types, assets, networks, clients, limit, restricts }: CompiledRule,
   kind: PaymentKind,

@@ -35,7 +35,6 @@ export interface Count {
   value: bigint
 }
 
-/** All facts of one payment. */
 export interface Facts {
   payment: Payment
   shortlist: Shortlist
@@ -49,7 +48,6 @@ export interface Facts {
   destinationSubject: () => string
 }
 
-/** Makes the governors of batches by these policies. */
 export const governBy =
   (policies: Policies): Govern =>
   (batch) =>
@@ -195,7 +193,6 @@ function decides(
   return restricts === beyond
 }
 
-/** Counts an accepted payment in its windows. */
 export const countIn = (counts: readonly Count[], now: Pick<Moment, 'micros'>): void =>
   counts.forEach(({ window, periodMicros, value }) => window.add(now.micros, periodMicros, value))
 
@@ -278,7 +275,6 @@ function bankOf(account: FiatAccount | undefined, id: string): string {
   return plain === '' ? id : plain
 }
 
-/** A place of the address book. */
 interface AddressPlace {
   crypto_network: string
   address: string
@@ -289,7 +285,6 @@ const keyOfPlace = ({ crypto_network, address }: AddressPlace) => `${crypto_netw
 const addressPlacesOf = ({ crypto_network, destination }: Payment): AddressPlace[] =>
   crypto_network === undefined ? [] : [{ crypto_network, address: canonicalOf(crypto_network, destination) }]
 
-/** Whether a rule of the payment's shortlist fits it. */
 const fits = (rule: CompiledRule, facts: Facts): boolean =>
   fitsBeforeDestination(rule, facts) && fitsDestination(rule, facts)
 

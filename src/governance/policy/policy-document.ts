@@ -116,7 +116,6 @@ const RuleId = Type.String({
   description: 'Id of the rule, which refusals name. Its counts go with it from version to version.',
 })
 
-/** A rule as clients send it. */
 const NewRule = Closed({ id: Type.Optional(RuleId), ...RuleBody })
 const Rule = Type.Object({ id: RuleId, ...RuleBody })
 export type Rule = Static<typeof Rule>

@@ -14,7 +14,6 @@ const BUCKETS_OF_PERIOD = 59
 
 export interface WindowKey {
   rule_id: string
-  /** The asset of the limit. */
   asset: string
   /** `CUSTOMER`, or `PROFILE`, `IDENTITY` or `DESTINATION` and which one. */
   subject: string
@@ -103,7 +102,6 @@ export class Window {
 
 const nameOf = ({ rule_id, asset, subject }: WindowKey) => `${rule_id} ${asset} ${subject}`
 
-/** The windows of a batch of payments. */
 export class Windows {
   readonly #windows = new Map<string, Window>()
   /** The windows that `lock` has not read yet, by name. */

@@ -257,7 +257,6 @@ export const POLICY_PLACE = "version || ' ' || mac"
 const textOf = (customerId: string, { version, document, created_at }: PolicyVersion): string =>
   JSON.stringify([customerId, version, created_at, canonicalJson(document)])
 
-/** The policy of a customer that has none. */
 export const NO_POLICY = { version: 0, document: { rules: [] } }
 
 /** A version as the API shows it. */

@@ -12,7 +12,6 @@ export interface HttpAnswer {
   isCut: boolean
 }
 
-/** A POST request with its limits. */
 export interface Post {
   url: string
   headers: Record<string, string>

@@ -3,7 +3,6 @@ import { createHmac } from 'node:crypto'
 /** The prefix of a signing secret: the rest is base64 of 24 to 64 random bytes (Standard Webhooks 1.0.0). */
 const PREFIX = 'whsec_'
 
-/** What a signature covers. */
 export interface Signed {
   /** The event's id: the same for every attempt and endpoint. */
   id: string

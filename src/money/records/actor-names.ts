@@ -59,7 +59,6 @@ export async function nameInitiators(
   return approvals.map((one) => ({ ...one, initiator: named(one.initiator) }))
 }
 
-/** The name of an operator. */
 export async function operatorName(db: Queryable, id: string): Promise<string> {
   const { rows } = await db.query<{ name: string }>('select name from operators where id = $1', [id])
   return rows[0]!.name

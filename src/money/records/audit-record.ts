@@ -69,7 +69,6 @@ export interface AuditFilters {
 
 /** A part of a list, in its order. `after` is the id of the last record before it. */
 export interface AuditPage {
-  /** Most records. */
   limit: number
   descending: boolean
   after?: string | undefined

@@ -89,7 +89,6 @@ export async function findBankWire(
   return rows[0]
 }
 
-/** Finds the wire that created or completed this transfer. */
 export async function findBankWireOf(db: Queryable, transferId: string): Promise<BankWire | undefined> {
   const { rows } = await db.query<BankWire>(`select ${COLUMNS} from bank_wires where transfer_id = $1`, [
     transferId,

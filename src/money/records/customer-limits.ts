@@ -43,7 +43,6 @@ const isRecordLimit = (name: CustomerLimit): name is RecordLimit => name in RECO
 /** The defaults of the limits of requests, from the settings. 0: no limit. */
 export type RequestDefaults = Record<RequestLimit, number>
 
-/** Returns the defaults of the limits of requests, from the settings of these names. */
 export const requestDefaults = (settings: {
   rateLimitPerSecond: number
   customerRateLimitPerSecond: number
@@ -56,7 +55,6 @@ export const requestDefaults = (settings: {
 
 /** How often each process reads the limits that operators have set. */
 const REFRESH_MS = 2_000
-/** Counts that a process remembers. */
 const COUNTS_MAX = 10_000
 /** How long a count is used while there is room, and how long a full limit stays full without another count. */
 const COUNTED_MS = 60_000
@@ -154,7 +152,6 @@ export class CustomerLimits {
   }
 }
 
-/** Returns the default of a limit. */
 export const defaultOf = (name: CustomerLimit, defaults: RequestDefaults): number =>
   isRecordLimit(name) ? RECORD_LIMITS[name].most : defaults[name]
 
@@ -167,7 +164,6 @@ function allowanceOf(most: number, count: number): Allowance {
   return { left, most, isFull: false, until: now + COUNTED_MS }
 }
 
-/** Counts the customer's records of a limit, to `most` at most. */
 async function countRecords(
   db: Queryable,
   customerId: string,
@@ -200,7 +196,6 @@ async function readLimits(hints: Queryable): Promise<LimitsSet> {
   return set
 }
 
-/** Reads the limits that operators have set for a customer, by name. */
 async function selectLimitsOf(db: Queryable, customerId: string): Promise<Map<string, number>> {
   const { rows } = await db.query<Omit<LimitRow, 'customer_id'>>(
     'select name, value from customer_limits where customer_id = $1',
@@ -209,10 +204,8 @@ async function selectLimitsOf(db: Queryable, customerId: string): Promise<Map<st
   return new Map(rows.map(({ name, value }) => [name, Number(value)]))
 }
 
-/** The largest value of a limit. */
 export const LIMIT_VALUE_MAX = 1_000_000_000
 
-/** A limit as operators read it. */
 export interface ShownLimit {
   limit: CustomerLimit
   value: number
@@ -221,7 +214,6 @@ export interface ShownLimit {
   records?: number
 }
 
-/** Reads all limits of a customer, and how many records it has. */
 export async function shownLimitsOf(
   db: Queryable,
   defaults: RequestDefaults,

@@ -116,7 +116,6 @@ interface NamedDestination {
   crypto_address_id?: string
 }
 
-/** The id of a crypto destination under its two names. */
 export const namedBoth = (id: string) => ({ address_id: id, crypto_address_id: id })
 
 /**

@@ -19,7 +19,6 @@ export interface FeeQuote {
   transfer_id: string | null
 }
 
-/** A withdrawal that used a quote. */
 interface UsedQuote {
   id: string
   transfer_id: string

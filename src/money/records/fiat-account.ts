@@ -180,7 +180,6 @@ export async function selectFiatAccounts(
 const lockFiatAccounts = (tx: Transaction, customerId: string, ids: readonly string[]) =>
   selectFiatAccounts(tx, customerId, ids, true)
 
-/** Fiat accounts by id. */
 export const FIAT_ACCOUNTS: RecordKind<string, FiatAccount> = {
   read: lockFiatAccounts,
 }

@@ -299,7 +299,6 @@ export async function selectFreezesOfCustomer(
   return held(rows, endsBy(macs)).map((one) => ({ ...one, subject: one.subject.split('/').at(-1)! }))
 }
 
-/** Whether a target is frozen for a reason. */
 export const isFrozenFor = async (
   db: Queryable,
   macs: RowMacs,
@@ -396,7 +395,6 @@ export async function signingEnds(db: Database, timeoutMs: number): Promise<bool
   return open.length === 0
 }
 
-/** Describes a freeze for operators: its target and its reason. */
 export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, 'created_at'>): string {
   const what = { ALL: 'everything', NETWORK: 'network', CUSTOMER: 'customer', PROFILE: 'profile' }[kind]
   const id = kind === 'PROFILE' ? subject.slice(subject.indexOf('/') + 1) : subject
@@ -405,10 +403,8 @@ export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, '
   return `${subjectText} is frozen (${reason}): ${detail}`
 }
 
-/** Most freezes that a warning names. */
 const TOLD_MAX = 5
 
-/** Warns of freezes in force. */
 export async function checkFreezes(db: Queryable, masterKeys: MasterKeys | undefined): Promise<Finding[]> {
   const freezes = await selectFreezes(db, masterKeys && new RowMacs(masterKeys))
   const told = freezes.slice(0, TOLD_MAX).map((one) => `${describeFreeze(one)} (since ${one.created_at})`)

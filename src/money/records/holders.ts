@@ -224,7 +224,6 @@ function requireNamed(
 
 interface AccountStanding {
   summary: HolderStatus
-  /** Its primary identity. */
   identity_id: string
   /** Its members among the requested identities. */
   members: string[]
@@ -233,7 +232,6 @@ interface AccountStanding {
 /** The status of accounts and identities, by id. */
 interface Standing {
   accounts: Map<string, AccountStanding>
-  /** Their summary_status. */
   identities: Map<string, HolderStatus>
 }
 

@@ -1,7 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import { problem } from '../../contract/problems.ts'
 
-/** Most members of one account or institution. */
 export const MEMBERS_MAX = 100
 
 /** Requires that each identity is a member only once. Throws bad-request, naming `field`. */

@@ -95,7 +95,6 @@ export const Orchestration = NamedObject('Orchestration', {
 })
 export type Orchestration = Static<typeof Orchestration>
 
-/** A new orchestration to write. */
 export interface NewOrchestration extends Orchestration {
   /** The number of orchestrations that its deposit has passed through (default: 0). */
   hops?: number
@@ -295,17 +294,14 @@ export async function sealOrders(
   return sealed
 }
 
-/** Returns the record of a new orchestration. */
 export const recordOf = ({ hops: _hops, origin: _origin, ...record }: NewOrchestration): Orchestration =>
   record
 
-/** Returns the event of an orchestration that enters its status. */
 export const orchestrationEvent = ({ id, status }: Pick<Orchestration, 'id' | 'status'>): NewEvent => ({
   type: orchestrationEventType(status),
   object_id: id,
 })
 
-/** The outcome of a transfer. */
 export interface EndedTransfer {
   transfer_id: string
   status: 'COMPLETED' | 'FAILED'

@@ -12,7 +12,6 @@ import type { MasterKeys, Purpose } from '../../keys/master-keys.ts'
  * the role cannot remove, then shows that the row is out of date (`endedLater`).
  */
 
-/** A table with MACs. */
 interface SealedTable {
   purpose: Purpose
   key: readonly string[]

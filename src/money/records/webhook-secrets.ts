@@ -20,7 +20,6 @@ interface SecretOwner {
   id: string
 }
 
-/** Makes a new signing secret. */
 export const newSigningSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
 /** Encrypts and decrypts `webhooks.encrypted_secrets`, with a key derived from the master key. */

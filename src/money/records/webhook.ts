@@ -75,7 +75,6 @@ const Secret = (description: string) =>
     description: `${description} It is never answered.`,
   })
 
-/** How a delivery authenticates, with its secret: as a request has it. */
 export const WebhookAuthBody = Closed(
   {
     ...authFields,

@@ -140,7 +140,6 @@ const NO_HEAD: Fault = {
   fault: 'the chain has no head: it was deleted, or the customer was inserted by hand',
 }
 
-/** The check of one chain. */
 class ChainCheck {
   #tx: Queryable
   #customerId: string
@@ -285,7 +284,6 @@ class ChainCheck {
     return `link ${position} is not the anchored head: the chain was written anew, here or before`
   }
 
-  /** Compares the records of a link with its digests. */
   #faultOfRecords({ position, created_at, digests }: Link, records: readonly StoredRow[]): Fault | undefined {
     const count = digests.length / DIGEST_BYTES
     for (const [index, row] of records.entries()) {
@@ -327,7 +325,6 @@ class ChainCheck {
     return rows
   }
 
-  /** Reads the records of some links, by position. */
   async #records(after: number, links: readonly Link[]): Promise<Map<string, StoredRow[]>> {
     const last = links.at(-1)
     if (last === undefined) return new Map()

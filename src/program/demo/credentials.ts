@@ -20,7 +20,6 @@ export interface SandboxCredentials extends ClientCredentials {
   orchestration_memo_id: string
 }
 
-/** Returns the path of the demo's credentials. */
 export const credentialsFile = (dataDir: string) => join(dataDir, 'sandbox-credentials.json')
 
 /** Returns the URLs at which clients reach the service. */

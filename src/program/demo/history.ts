@@ -21,7 +21,6 @@ export const monthsFrom = (created_at: string): Period[] =>
 /** The three months that ended last, the oldest first. */
 export const lastMonths = (now: Moment): Period[] => [2, 1, 0].map((earlier) => lastPeriod(now.text, earlier))
 
-/** The beginning of the history. */
 export const firstMoment = ([first]: Period[]): Moment => momentAt(`${first!.name}-01T09:00:00.000000Z`)
 
 const ASSET = 'USDG'

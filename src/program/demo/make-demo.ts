@@ -28,7 +28,6 @@ import { firstMoment, lastMonths, makeHistory, makeStatements, monthsFrom } from
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { takeLock } from '../../db/locks.ts'
 
-/** Who makes the demo's records. */
 const DEMO_ORIGIN = originOfLoop('demo')
 
 /**

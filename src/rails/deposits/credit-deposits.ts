@@ -9,7 +9,7 @@ import { deposit } from '../../money/movements/deposit.ts'
 import { SeenOtherwise } from '../../money/movements/seen-deposits.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import { selectOrchestratedPayments } from '../../money/records/orchestration.ts'
-import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
+import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import { ChainReorganised, type NetworkAdapter } from '../../chains/network.ts'
@@ -34,7 +34,7 @@ import {
   type Waiting,
 } from './incoming-transfers.ts'
 import { recordRefills } from '../treasury/found-refills.ts'
-import { FORGED_ADDRESS, genuineAmong, selectOwners, type AddressOwner } from './owners.ts'
+import { creditTo, FORGED_ADDRESS, genuineAmong, selectOwners, type AddressOwner } from './owners.ts'
 import { divideLarge } from './large-deposits.ts'
 import { clearMinimum, wakeSmallDeposits } from './small-deposits.ts'
 
@@ -47,7 +47,6 @@ export type Crediting = Pick<RailsContext, 'db' | 'ledger' | 'settings'> & {
   origin?: Origin
 }
 
-/** The result of a round on one network. */
 export interface DepositRound {
   credited: number
   /** There is more to read at once. */
@@ -58,7 +57,6 @@ export interface DepositRound {
   deactivated: ReadonlySet<string>
 }
 
-/** What a round gathers. */
 interface Gathered {
   waiting: Map<DepositWaitingReason, number>
   deactivated: Set<string>
@@ -79,7 +77,6 @@ export async function creditDeposits(context: Crediting & Pick<RailsContext, 'ne
   return rounds.reduce((sum, round) => sum + (round.status === 'fulfilled' ? round.value.credited : 0), 0)
 }
 
-/** The networks that can be read for deposits. */
 export const readable = (networks: RailsContext['networks']): [CryptoNetwork, NetworkAdapter][] =>
   [...networks].flatMap(([network, adapter]): [CryptoNetwork, NetworkAdapter][] =>
     network === 'WIRE' || adapter.scanDeposits === undefined ? [] : [[network, adapter]],
@@ -151,7 +148,6 @@ async function readOn(
   }
 }
 
-/** How many earlier cursors are kept. */
 const EARLIER_MAX = 64
 
 /**
@@ -179,15 +175,12 @@ async function takeLease(
 
 /** Most deposits that are checked together: a transaction that pays many is asked for once. */
 const DEPOSITS_PAGE = 1_000
-/** Most such pages in one round. */
 const PAGES_MAX = 10
-/** Most deposits that are credited together. */
 const CREDITED_TOGETHER = 200
 
 /** The networks whose small deposits were compared with the minimum since this process began. */
 const compared = new WeakSet<NetworkAdapter>()
 
-/** Credits the waiting deposits that are due. Returns how many it credited. */
 async function creditWaiting(
   context: Crediting,
   network: CryptoNetwork,
@@ -239,7 +232,6 @@ export async function creditVouched(
     throw new Error(`${incoming.crypto_tx_hash} is not credited: 'bursar deposits list' says why`)
 }
 
-/** Credits deposits that are due. */
 async function creditDue(
   context: Crediting,
   network: CryptoNetwork,
@@ -322,7 +314,6 @@ async function genuineOwners(
   return { owners, owned, forged }
 }
 
-/** The deactivated profiles among the owners of credited deposits. */
 async function deactivatedAmong(db: Database, owners: readonly AddressOwner[]): Promise<string[]> {
   if (owners.length === 0) return []
   const { rows } = await db.query<{ id: string }>(
@@ -457,32 +448,21 @@ async function hopsOf(
 async function credit(
   { db, ledger }: Pick<RailsContext, 'db' | 'ledger'>,
   { isSimulated }: Pick<NetworkAdapter, 'isSimulated'>,
-  { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: IncomingTransfer,
+  incoming: IncomingTransfer,
   terms: { owner: AddressOwner; prices: UsdPrices; hops: number; origin: Origin | undefined },
 ): Promise<{ transfer_id: string; isNew: boolean }> {
   const { owner, prices, hops, origin = originOfLoop('deposits') } = terms
+  const { network, asset, crypto_tx_hash, crypto_tx_index } = incoming
   const known = findAsset(asset)
   if (known === undefined) throw new Error(`${asset} is not in the catalogue any more`)
-  const minor = parseStoredAmount(amount, known.decimals)
+  const minor = parseStoredAmount(incoming.amount, known.decimals)
   const arrived = deposit(
     owner.customer_id,
     {
-      profile_id: owner.profile_id,
-      type: 'CRYPTO_DEPOSIT',
-      asset,
-      minor,
+      ...creditTo(owner, incoming, minor, prices),
       arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
-      place: owner,
       hops,
       seenAs: { network, crypto_tx_hash, crypto_tx_index },
-      convertToUsd: owner.conversion_target_asset === 'USD',
-      record: {
-        crypto_network: network,
-        crypto_tx_hash,
-        crypto_tx_index,
-        destination_address: address,
-        notional_value: notionalUsd(minor, known, prices),
-      },
     },
     origin,
   )

@@ -27,7 +27,6 @@ const CREDITED_PAGE = 200
 /** Most such pages. Reading is stopped meanwhile, and an operator must look at older deposits. */
 const PAGES_MAX = 500
 
-/** Whether reading a network has stopped for a reorganisation. */
 export const isReorganised = async (db: Queryable, network: CryptoNetwork): Promise<boolean> =>
   isFrozenFor(db, await ownRowMacs(), { kind: 'NETWORK', network }, 'REORGANISATION')
 

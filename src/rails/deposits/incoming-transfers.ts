@@ -29,7 +29,6 @@ export type DepositWaitingReason =
   | 'FORGED'
   | 'HAS_TOKENS'
 
-/** A recorded deposit, with its MAC. */
 export interface IncomingTransfer extends Seal {
   customer_id: string
   network: CryptoNetwork
@@ -116,7 +115,6 @@ export async function recordIncoming(
   return { found: made.length, returned }
 }
 
-/** Gives new deposits their MACs. */
 async function sealIncoming(
   tx: Transaction,
   macs: RowMacs,
@@ -194,7 +192,6 @@ async function restore(tx: Transaction, gone: Reorganised, arrival: FoundDeposit
   await recordCredited(tx, { customer_id, network }, arrival, transfer_id)
 }
 
-/** Records a deposit that a transfer has credited. */
 export async function recordCredited(
   db: Queryable,
   { customer_id, network }: Pick<IncomingTransfer, 'customer_id' | 'network'>,
@@ -214,7 +211,6 @@ export async function recordCredited(
   )
 }
 
-/** Whether Bursar recorded a deposit as it is now, by its MAC. */
 export const isRecorded = (
   { macs }: Pick<RailsContext['ledger'], 'macs'>,
   incoming: IncomingTransfer,

@@ -1,4 +1,5 @@
-import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { Queryable } from '../../db/database.ts'
 import { compatibleNetworks } from '../../money/records/deposit-address.ts'
 import { sealOf, type Seal } from '../../money/records/row-macs.ts'
@@ -35,6 +36,34 @@ export async function selectOwners(
   for (const { address, ...owner } of rows) owners.set(address, [...(owners.get(address) ?? []), owner])
   return owners
 }
+
+/** A payment to a deposit address. */
+interface Paid extends Record<'asset' | 'address' | 'crypto_tx_hash' | 'crypto_tx_index', string> {
+  network: CryptoNetwork
+}
+
+/** What a payment credits to the owner of its address, also while it is only shown. `minor` is in minor units of the asset. */
+export const creditTo = (
+  owner: AddressOwner,
+  { network, asset, address, crypto_tx_hash, crypto_tx_index }: Paid,
+  minor: bigint,
+  prices: UsdPrices,
+) =>
+  ({
+    profile_id: owner.profile_id,
+    type: 'CRYPTO_DEPOSIT',
+    asset,
+    minor,
+    place: owner,
+    convertToUsd: owner.conversion_target_asset === 'USD',
+    record: {
+      crypto_network: network,
+      crypto_tx_hash,
+      crypto_tx_index,
+      destination_address: address,
+      notional_value: notionalUsd(minor, findAsset(asset)!, prices),
+    },
+  }) as const
 
 /** Those of an address's records that Bursar made, by their MACs. A ledger without master keys knows none. */
 export const genuineAmong = (

@@ -5,7 +5,6 @@ import { transaction, violatedConstraint, type Queryable } from '../../db/databa
 import { creditedAs, CREDITED_ONCE } from '../../money/movements/credited-deposits.ts'
 import { deposit } from '../../money/movements/deposit.ts'
 import { readTransfer, type Transfer } from '../../money/ledger/transfer.ts'
-import { notionalUsd } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
@@ -13,7 +12,7 @@ import { takingFromUnattributed } from '../treasury/audit-sweeps.ts'
 import { creditDepositsOn, creditVouched, type Crediting } from './credit-deposits.ts'
 import { paymentOfDeposit } from '../screening/screened-payments.ts'
 import { recordCredited, recordIncoming, selectWaitingDeposit } from './incoming-transfers.ts'
-import { FORGED_ADDRESS, genuineAmong, selectOwners } from './owners.ts'
+import { creditTo, FORGED_ADDRESS, genuineAmong, selectOwners } from './owners.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 
@@ -104,49 +103,15 @@ export async function creditSaidDeposit(
     throw new Error(`${network} has no deposits that a scan cannot find: use bursar deposits rescan`)
   const crypto_tx_index = `internal-${asset}-${address}`
   await requireNotFound(db, [...place, crypto_tx_index])
-  await adapter.requireReceived(owner.customer_id, {
-    address,
-    asset,
-    amount,
-    crypto_tx_hash,
-    crypto_tx_index,
-  })
   const { customer_id } = owner
-  await screening?.requireAllowed(
-    paymentOfDeposit(
-      { customer_id, network, crypto_tx_hash, crypto_tx_index, asset, amount, address },
-      owner,
-    ),
-  )
-  const movement = deposit(
-    owner.customer_id,
-    {
-      profile_id: owner.profile_id,
-      type: 'CRYPTO_DEPOSIT',
-      asset,
-      minor,
-      arrivedAt: `custody:${network}`,
-      place: owner,
-      convertToUsd: owner.conversion_target_asset === 'USD',
-      record: {
-        crypto_network: network,
-        crypto_tx_hash,
-        crypto_tx_index,
-        destination_address: address,
-        notional_value: notionalUsd(minor, known, await usdPrices(db, settings.mode === 'sandbox')),
-      },
-    },
-    origin,
-  )
+  const found = { crypto_tx_hash, crypto_tx_index, address, asset, amount }
+  await adapter.requireReceived(customer_id, found)
+  await screening?.requireAllowed(paymentOfDeposit({ customer_id, network, ...found }, owner))
+  const prices = await usdPrices(db, settings.mode === 'sandbox')
+  const credited = creditTo(owner, { network, ...found }, minor, prices)
+  const movement = deposit(customer_id, { ...credited, arrivedAt: `custody:${network}` }, origin)
   const record = (transferId: string) =>
-    takingFromUnattributed(db, network, () =>
-      recordCredited(
-        db,
-        { customer_id, network },
-        { crypto_tx_hash, crypto_tx_index, address, asset, amount },
-        transferId,
-      ),
-    )
+    takingFromUnattributed(db, network, () => recordCredited(db, { customer_id, network }, found, transferId))
   try {
     const { transfer } = await ledger.submit(customer_id, movement)
     await record(transfer.id)

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
+import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { RailsContext } from '../context.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { idsAt, readClock, type Moment } from '../../db/ids.ts'
@@ -13,7 +13,7 @@ import { depositRecord } from '../../money/movements/deposit.ts'
 import type { DepositSight, NetworkAdapter } from '../../chains/network.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { isReorganised } from './deposit-reorganisations.ts'
-import { selectOwners, type AddressOwner } from './owners.ts'
+import { creditTo, selectOwners, type AddressOwner } from './owners.ts'
 
 /**
  * Shows deposits before they are credited (API behaviour, Deposit addresses). A deposit in a block without enough
@@ -175,7 +175,6 @@ interface Arriving {
   owner: AddressOwner
 }
 
-/** Leaves out deposits above the limits. */
 async function withinLimits(
   tx: Transaction,
   network: CryptoNetwork,
@@ -266,29 +265,10 @@ async function insertPending(
 const keyOfDeposit = ({ customer_id, crypto_tx_hash, crypto_tx_index }: Transfer) =>
   `${customer_id} ${crypto_tx_hash!} ${crypto_tx_index!}`
 
-function depositOf(
-  network: CryptoNetwork,
-  { asset, amount, address, crypto_tx_hash, crypto_tx_index }: Sight,
-  owner: AddressOwner,
-  prices: UsdPrices,
-) {
-  const minor = parseAmount(amount, decimalsOf(asset))
+function depositOf(network: CryptoNetwork, sight: Sight, owner: AddressOwner, prices: UsdPrices) {
+  const minor = parseAmount(sight.amount, decimalsOf(sight.asset))
   assert(minor !== undefined, 'the amount was read before')
-  return {
-    profile_id: owner.profile_id,
-    type: 'CRYPTO_DEPOSIT',
-    asset,
-    minor,
-    place: owner,
-    convertToUsd: owner.conversion_target_asset === 'USD',
-    record: {
-      crypto_network: network,
-      crypto_tx_hash,
-      crypto_tx_index,
-      destination_address: address,
-      notional_value: notionalUsd(minor, findAsset(asset)!, prices),
-    },
-  } as const
+  return creditTo(owner, { network, ...sight }, minor, prices)
 }
 
 // ---------------------------------------------------------------------------------------------- gone

@@ -20,7 +20,6 @@ const WOKEN_PER_SECOND = 50
 /** Within this time all of them are due. */
 const WAKING_SECONDS_MAX = 3_000
 
-/** An asset at an address. */
 type DepositPlace = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
 
 const nameOf = ({ customer_id, address, asset }: DepositPlace) => `${customer_id} ${address} ${asset}`
@@ -119,7 +118,6 @@ async function selectSums(
   return rows
 }
 
-/** Clears deposits that are due. */
 async function clear(
   tx: Transaction,
   network: CryptoNetwork,

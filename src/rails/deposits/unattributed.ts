@@ -5,7 +5,6 @@ import { readClock } from '../../db/ids.ts'
 
 /** The statements about amounts that were swept from deposit addresses and that no deposit was found for. */
 
-/** An asset at a deposit address. */
 export interface AtAddress {
   customer_id: string
   network: CryptoNetwork

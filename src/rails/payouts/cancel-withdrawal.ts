@@ -5,7 +5,6 @@ import type { HeldWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-/** Who cancels. */
 export type Canceller = 'client' | 'operator'
 
 /** The secondary status of a cancelled withdrawal. The contract has none that fits better. */

@@ -46,7 +46,6 @@ interface DecisionRequest {
   origin: Origin
 }
 
-/** A decision that an approver has signed. */
 export interface SignedDecision {
   approver_id: string
   decision: ApprovalDecision
@@ -195,7 +194,6 @@ async function moveWithdrawal(
   }
 }
 
-/** Most approvals that a command lists. */
 const LISTED_MAX = 100
 
 /** The customer's newest approvals, for operators; with a status, only those that have it. */

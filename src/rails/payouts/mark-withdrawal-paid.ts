@@ -6,7 +6,6 @@ import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts
 import { audited, recordNow } from '../../money/records/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-/** A withdrawal, and the transaction that has paid it. */
 export interface MarkedWithdrawal {
   customer_id: string
   transfer_id: string

@@ -197,7 +197,6 @@ export const mayBeReplaced = (
   (status.state === 'PENDING' || status.state === 'UNKNOWN') &&
   (status.isTooCheap === true || age_ms >= stuckAfterMs)
 
-/** The step of a withdrawal whose transaction is replaced. */
 export const replacedStep = <Of extends StepOf>(withdrawal: Of, signed: SignedTransaction): Step<Of> => ({
   withdrawal,
   state: stateOf(signed),

@@ -3,7 +3,6 @@ import type { WaitingCode } from '../../chains/waiting.ts'
 import type { State } from './next-step.ts'
 import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 
-/** Most withdrawals that are listed. */
 export const OPEN_WITHDRAWALS_MAX = 1_000
 
 /** A withdrawal that has not ended. */

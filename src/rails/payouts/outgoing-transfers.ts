@@ -21,7 +21,6 @@ import { arraysOf } from '../../db/rows.ts'
  * (bytes that pay several withdrawals) and replaced_transactions. `lease.ts` has the claims.
  */
 
-/** A withdrawal that was claimed, with its state. */
 export interface Claimed extends Withdrawal {
   state: State
   raw_transaction: Buffer | null
@@ -36,7 +35,6 @@ export interface Claimed extends Withdrawal {
 
 export type ClaimedRow = Omit<Claimed, 'replaced' | 'crypto_tx_index'> & { crypto_tx_index: string | null }
 
-/** A withdrawal whose transaction is stored. */
 export type KeptWithdrawal = Claimed & BroadcastWithdrawal
 
 const CONSOLIDATION_FEE_MAX = `case when t.type = 'TREASURY_CONSOLIDATION' then t.metadata ->> 'max_fee_rate' end`

@@ -65,7 +65,6 @@ export async function record(
   }
 }
 
-/** Who records steps. */
 export interface Cause {
   origin: Origin
   /** The action in the audit log, where it is not `transfer.complete`, `transfer.fail` or `transfer.void`. */
@@ -74,7 +73,6 @@ export interface Cause {
 
 const SETTLEMENT: Cause = { origin: originOfLoop('settlement') }
 
-/** The entries that a step posts. */
 type StepPosting = Omit<Posting, 'origin' | 'action'>
 
 const idOf = ({ withdrawal }: Step) => withdrawal.transfer_id
@@ -113,7 +111,6 @@ function settlement(step: Step): StepPosting {
   return { transfer_id, event: 'SETTLED', entries }
 }
 
-/** The account that the money has left. */
 function leftFrom({ network, raw_transaction }: Step['withdrawal']): PlatformAccount {
   if (network === 'WIRE') return 'bank'
   const simulated = raw_transaction !== null && isSimulatedPayment({ raw_transaction })

@@ -12,7 +12,6 @@ import type { Origin } from '../../contract/actor.ts'
  */
 export type Resolution = 'PAID' | 'NOT_PAID' | { usedBy: string }
 
-/** A withdrawal that an operator has ended. */
 export interface ResolvedWithdrawal {
   customer_id: string
   transfer_id: string

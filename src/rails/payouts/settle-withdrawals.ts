@@ -42,7 +42,6 @@ const FOLLOW_MAX = 500
 /** For how long a round goes on signing over a real network, before it follows what is signed. */
 const SIGN_MS_MAX = 20_000
 
-/** What a round gathers. */
 interface Round {
   db: Database
   taken: (steps: readonly Step[]) => void
@@ -103,7 +102,6 @@ function addFailure({ failures }: Round, error: unknown, record?: string): void 
   failures.push(record === undefined ? error : new RecordFailure(record, error))
 }
 
-/** Counts and reports committed steps. */
 function report(round: Round, steps: readonly Step[]): void {
   round.moved += steps.length
   round.taken(steps)
@@ -219,7 +217,6 @@ async function prepareToSign(db: Database, network: PayoutNetwork, adapter: Paye
   })
 }
 
-/** The result of signing a batch. */
 interface SignedBatch {
   /** The customers that may have more to sign. */
   remaining: string[]

@@ -151,7 +151,6 @@ function byHandOf(network: CryptoNetwork, { byHand }: NetworkAdapter): SignedByH
   return byHand
 }
 
-/** A withdrawal with the transaction that is asked for, and the one that it has now. */
 type AskedNow = BroadcastWithdrawal & {
   now: Pick<KeptWithdrawal, 'state' | 'crypto_tx_hash' | 'raw_transaction'>
 }
@@ -227,7 +226,6 @@ async function requireNoFreeze(tx: Transaction, { adapter, macs, network }: ByHa
   if (frozen !== undefined) throw new Error(`nothing is signed on ${network}: ${frozen.detail}`)
 }
 
-/** Records an action on each withdrawal, with the hash of the transaction. */
 async function recordEach(
   tx: Transaction,
   { origin }: ByHand,

@@ -4,7 +4,6 @@ import { readTraces, type TracedTransfer } from '../../money/records/traces.ts'
 import { byCustomer } from '../lease.ts'
 import type { Step } from './next-step.ts'
 
-/** A part of a payment that a step ends. */
 interface Part {
   name: string
   startMs: number

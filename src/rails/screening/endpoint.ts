@@ -89,7 +89,6 @@ export class ScreeningEndpoint {
     }
   }
 
-  /** Closes all connections. */
   close(): Promise<void> {
     return this.#agent.destroy()
   }

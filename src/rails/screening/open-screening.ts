@@ -7,7 +7,6 @@ import { ScreeningEndpoint } from './endpoint.ts'
 import { lacksSettings, screenedSince } from './requirement.ts'
 import { Screening } from './screening.ts'
 
-/** The command that makes a secret, for messages. */
 const HOW_TO_MAKE_ONE = '(umask 077; echo "whsec_$(openssl rand -base64 32)" > screening-secret)'
 
 /** Standard Webhooks 1.0.0: the secret is base64 of 24 to 64 bytes. */
@@ -22,7 +21,6 @@ type ScreeningSettings = Pick<
   'mode' | 'screeningUrl' | 'screeningSecretFile' | 'screeningTimeoutMs'
 >
 
-/** The endpoint of the settings. */
 interface GivenSettings {
   url: string
   secrets: string[]

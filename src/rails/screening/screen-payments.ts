@@ -24,7 +24,6 @@ const CUSTOMER_PLACES_MAX = 16
 /** Rest between two looks for questions. */
 const POLL_MS = 100
 
-/** A leased question with its payment. */
 interface Asked {
   question: DueQuestion
   payment: PaymentToScreen
@@ -156,7 +155,6 @@ const idsOf = ({ question: { customer_id, kind, subject } }: Asked) => ({ custom
 
 // ---------------------------------------------------------------------------------------------- for operators
 
-/** A payment that screening holds. */
 export interface ScreenedPayment {
   customer_id: string
   kind: 'WITHDRAWAL' | 'DEPOSIT'
@@ -170,7 +168,6 @@ export interface ScreenedPayment {
   due_at: string | null
 }
 
-/** Most payments in a list. */
 export const SCREENED_MAX = 1_000
 
 /** The payments that screening holds, oldest first; of these subjects if they are given. */

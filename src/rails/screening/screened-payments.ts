@@ -73,7 +73,6 @@ function paymentOfWithdrawal(customer_id: string, row: WithdrawalRow): PaymentTo
   }
 }
 
-/** The screened payment of a deposit to an address. */
 export function paymentOfDeposit(
   incoming: Pick<
     IncomingTransfer,

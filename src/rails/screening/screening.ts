@@ -17,7 +17,6 @@ import { arraysOf } from '../../db/rows.ts'
  * other details, pays nothing.
  */
 
-/** A payment that must be screened. */
 export interface PaymentToScreen {
   kind: Question['kind']
   customer_id: string
@@ -36,7 +35,6 @@ const PAUSE_SECONDS_MAX = 300
 /** How long after its time limit an answer may be recorded, before another process asks the question. */
 const RECORDING_SECONDS = 30
 
-/** Who records the answers. */
 const LOOP = originOfLoop('screenings')
 
 /** The waiting code and reason of payments that screening holds. */
@@ -45,7 +43,6 @@ export const SCREENING = 'SCREENING'
 /** A held payment is looked at this often. An ALLOW makes it due at once. */
 export const RECHECK_MS = 60_000
 
-/** A question that is due, as it was read or leased. */
 export interface DueQuestion {
   customer_id: string
   kind: Question['kind']

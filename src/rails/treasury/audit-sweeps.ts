@@ -10,7 +10,6 @@ import {
   type Unattributed,
 } from '../deposits/unattributed.ts'
 
-/** Most addresses that one round audits. */
 const ADDRESSES_MAX = 200
 
 interface SweptAddress {

@@ -261,7 +261,6 @@ export async function selectTreasuryTransfers(
 
 // ---------------------------------------------------------------------------------------------- acknowledged transactions
 
-/** A transaction that an operator has acknowledged. */
 export interface Acknowledged extends Partial<Pick<MovedOnChain, 'moved' | 'networkFee'>> {
   id: string
   crypto_network: CryptoNetwork

@@ -24,7 +24,6 @@ interface FeesOfDay {
   taken: ReadonlyMap<string, bigint>
 }
 
-/** The result of `watchNetworkFees`. */
 export interface NetworkFeesFound {
   /** Frozen just now: the network at most once, and any number of customers. */
   frozen: { target: FreezeTarget; detail: string }[]

@@ -21,7 +21,6 @@ import { Refusal } from '../../contract/refusal.ts'
 
 /** Wires that operators send by hand: list, take, mark as sent or failed (docs/guides/live-without-a-bank-interface.md). */
 
-/** Most wires that are listed. */
 export const WIRES_MAX = 1_000
 
 /** The person who handles a wire, by the name that its records keep. */
@@ -195,7 +194,6 @@ async function requireTaken(
   return readOrder(raw)!
 }
 
-/** How a wire has ended. */
 export interface EndedWire {
   customer_id: string
   transfer_id: string

@@ -19,7 +19,6 @@ import { failPending } from '../deposits/see-deposits.ts'
  * In live mode screening holds them (`record-wires.ts`); in a sandbox the simulated bank announces those of magic amounts.
  */
 
-/** A PENDING wire. */
 export interface PendingWire {
   customer_id: string
   transfer_id: string

@@ -173,7 +173,6 @@ export async function lockMembers(tx: Transaction, customerId: string, id: strin
   return members
 }
 
-/** Inserts members. Returns them as clients see them. */
 export async function insertMembers(
   tx: Transaction,
   customerId: string,

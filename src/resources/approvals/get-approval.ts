@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { readApproval } from '../../rails/payouts/decide-approval.ts'
-import { EXAMPLE_APPROVAL } from './decision-body.ts'
+import { EXAMPLE_APPROVAL } from './decision-operation.ts'
 import { nameInitiators, namesAll } from '../../money/records/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 

@@ -9,7 +9,6 @@ import { listingFields, listingOf } from './listing.ts'
 
 const Count = (description: string) => Type.Integer({ description })
 
-/** What operators see of a network. */
 const ForOperators = Type.Object(
   {
     reachable: Type.Optional(

@@ -54,7 +54,6 @@ export type ConversionRow = Pick<
 > &
   Pick<TransferRow, 'created_at' | 'updated_at'>
 
-/** The conversion that a debit belongs to. */
 export function conversionOf(debit: Transfer | ConversionRow): StablecoinConversion {
   const { id, profile_id, amount, balance_asset, asset, created_at, updated_at } = debit
   const { ref_id, identity_id, account_id, metadata } = debit

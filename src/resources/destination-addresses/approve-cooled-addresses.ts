@@ -6,10 +6,8 @@ import { recordChanges } from '../../money/ledger/audit.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
 import { addressEvent, type DestinationAddressRow } from '../../money/records/destination-address.ts'
 
-/** Who approves addresses whose cooling time is over. */
 const LOOP = originOfLoop('address_book')
 
-/** Most addresses that one transaction approves. */
 const BATCH_MAX = 500
 
 type Approved = Pick<DestinationAddressRow, 'id' | 'crypto_network' | 'address' | 'status'>

@@ -241,7 +241,6 @@ async function update(
   return reject(tx, { customerId, origin }, id)
 }
 
-/** Rejects an entry that this transaction has locked. */
 async function reject(
   tx: Transaction,
   { customerId, origin }: EntryOwner,

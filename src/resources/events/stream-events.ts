@@ -22,7 +22,6 @@ const URL_PATH = '/v2/events/stream'
 const LOOK_MS = 500
 /** The pause before the next look while a stream has more earlier events to send. */
 const BEHIND_MS = 20
-/** Most events that one look takes for one stream. */
 const EVENTS_PAGE = 100
 /** How far a stream goes back. Earlier events are in List Events. */
 const PAST_HOURS = 24
@@ -37,7 +36,6 @@ interface StreamOptions {
   log: Logger
   requireScope: (scopes: readonly Scope[]) => Authenticate
   standing: CallerStanding
-  /** Whether the process is stopping. */
   isStopping: () => boolean
 }
 
@@ -103,7 +101,6 @@ async function requireRecent(db: Database, customerId: string, after: string): P
     )
 }
 
-/** The open streams of this process. */
 class Streams {
   readonly #options: StreamOptions
   readonly #open = new Set<Stream>()

@@ -8,7 +8,6 @@ import {
   type IdentityRow,
 } from './identity.ts'
 
-/** Most identities per call. */
 export const IDENTITIES_MAX = 1_000
 
 /**

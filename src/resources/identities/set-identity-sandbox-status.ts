@@ -20,7 +20,6 @@ const CHECKS = [
 ] as const
 type Checks = Partial<Record<(typeof CHECKS)[number], HolderStatus>>
 
-/** The checks that an identity of each type must pass. */
 const REQUIRED: Record<Identity['type'], readonly (keyof Checks)[]> = {
   PERSON: ['id_verification_status', 'sanctions_verification_status'],
   INSTITUTION: ['sanctions_verification_status'],

@@ -20,7 +20,6 @@ export interface FollowExchangeOptions {
   onFailure: (error: Error) => void
 }
 
-/** The results of a round, by market. */
 export interface FollowRound {
   exchange: string
   markets: { market: Market; candles: number; minutes_changed: number }[]

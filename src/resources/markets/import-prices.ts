@@ -21,7 +21,6 @@ export interface ImportOptions {
   intervalMinutes?: number | undefined
   /** Imports a file again, overwriting newer prices. */
   again?: boolean | undefined
-  /** Who imports the file. */
   origin?: Origin
   /** Called with the number of bytes read. */
   onBytes?: ((bytes: number) => void) | undefined
@@ -30,7 +29,6 @@ export interface ImportOptions {
 export interface ImportResult {
   market: Market
   file: string
-  /** Records in the file. */
   records: number
   /** Records of the file that an earlier import had done. */
   done_before: number
@@ -40,7 +38,6 @@ export interface ImportResult {
   overwritten: number
   /** The length of each record's interval. Absent where nothing was left to read. */
   interval_minutes?: number
-  /** Minutes with a new or changed price. */
   minutes_changed: number
   /** The file's first price and the market's last one before it, where one is more than twice the other. */
   leap?: { from: string; to: string }

@@ -41,7 +41,6 @@ const FIRST_MONDAY = 4 * DAY
 /** Returns the origin of increments of this length. Increments of at most a day begin with the day, in UTC. */
 const originOf = (minutes: number) => (minutes > DAY ? FIRST_MONDAY : 0)
 
-/** Returns the start of the increment of this length that contains the minute. */
 export const incrementStart = (minute: number, minutes: number) =>
   Math.floor((minute - originOf(minutes)) / minutes) * minutes + originOf(minutes)
 

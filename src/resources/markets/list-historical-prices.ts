@@ -21,7 +21,6 @@ import { COUNTED } from './write-prices.ts'
 const INT32_MAX = 2_147_483_647
 const INT64_MAX = 9_223_372_036_854_775_807n
 
-/** The market in a path. */
 export const MarketParams = Type.Object({
   market: Type.Enum([...MARKETS], {
     type: 'string',

@@ -33,7 +33,6 @@ const HEAD_BYTES = 64 * 1024
 export interface OpenFile {
   /** The first bytes of the text. */
   head: Buffer
-  /** All bytes of the text. */
   text(): AsyncGenerator<Buffer>
   close(): void
 }

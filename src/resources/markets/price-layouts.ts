@@ -44,7 +44,6 @@ const TIME_WORDS = /^(?:date|datetime|times?|timestamps?|ts)$/
 /** A candle's time is the one at which it opened. */
 const END_WORDS = /^(?:close|closed|end)$/
 
-/** The positions of the columns in a line. */
 export interface Columns {
   header: boolean
   names: readonly string[]

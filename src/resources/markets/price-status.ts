@@ -8,7 +8,6 @@ export interface MarketStatus {
   source?: 'SIMULATED' | 'REAL'
   first_time?: string
   last_time?: string
-  /** The number of minutes that have a price. */
   minutes: number
   imports: { file: string; records: number; finished: boolean }[]
 }

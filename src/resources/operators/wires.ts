@@ -54,7 +54,6 @@ function requireLive({ mode }: Context['settings']): void {
     throw new Refusal('live mode only: the simulated bank of a sandbox sends and receives its wires itself')
 }
 
-/** Who handles the wire. */
 const byOf = async (db: Database, { origin }: Pick<Request, 'origin'>): Promise<By> => ({
   operator: await operatorName(db, origin.actor.id),
   origin,

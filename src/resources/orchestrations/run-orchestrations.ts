@@ -38,7 +38,6 @@ const LOOP = originOfLoop('orchestrations')
 /** Most orchestrations that one database transaction processes. */
 export const CLAIM_MAX = 500
 
-/** An orchestration that this transaction has locked. */
 interface ClaimedOrchestration {
   orchestration: Orchestration
   /** Who made its rule; null for rules of older versions. */
@@ -56,7 +55,6 @@ type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 
 interface Elsewhere {
   /** Finds the customers that have work (`Node.hints`). */
   hints: Queryable
-  /** The database with the prices. */
   shared: Database
 }
 

@@ -82,7 +82,6 @@ interface Untrusted {
   objection: string
 }
 
-/** A version that was added. */
 interface Replaced extends PolicyVersion {
   /** The previous version, if it could not be trusted. */
   untrusted: Untrusted | undefined

@@ -58,7 +58,6 @@ export const listBalances = operation({
   },
 })
 
-/** Reads the stored balances of a profile, by symbol. */
 export async function selectBalances(db: Database, customerId: string, profileId: string, assets?: string[]) {
   const { rows } = await db.query<{ asset: string; available: string }>(
     `

@@ -49,7 +49,6 @@ export interface FoundRow {
   created_at: string
 }
 
-/** Most records that one search answers. */
 export const FOUND_MAX = 50
 
 /**

@@ -4,7 +4,6 @@ import type { RowMacs, SealedName } from '../../money/records/row-macs.ts'
 import { findByPart } from './find-by-part.ts'
 import { findByWholeName, FOUND_MAX, FOUND_TYPES, type FoundRow } from './find-by-whole-name.ts'
 
-/** A found record, with what tells it from another. */
 export interface FoundRecord extends Omit<FoundRow, 'status'>, Partial<Details> {
   status?: string
 }

@@ -15,18 +15,7 @@ import {
   Uuid,
 } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
-import {
-  EVER,
-  MICROS,
-  microsToTimestamp,
-  pageOf,
-  pageParameters,
-  pageReply,
-  readPage,
-  uuidsOf,
-  pageEnd,
-} from '../../http/lists.ts'
+import { listByCreation, pageEnd, pageParameters, uuidsOf, type Condition } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { paymentRefIdOf, PRODUCT } from './statement.ts'
 
@@ -85,51 +74,39 @@ export const listPayments = operation({
   async run({ query, customerId, db }) {
     if (query.customer_id !== undefined && query.customer_id !== customerId)
       throw problem.forbidden("customer_id must be the token's customer")
-    const page = pageOf('payments', query, [MICROS, UUID])
-    const direction = page.descending ? 'desc' : 'asc'
-    const statusOfStatement = query.payment_status && STATEMENT_STATUS[query.payment_status]
-    const rows = await readPage(db, page, EVER, async ({ to }) => {
-      const { rows } = await db.query<PaymentRow>(
-        `
+    const { items, ...rest } = await listByCreation(db, customerId, query, {
+      list: 'payments',
+      select: `
         select s.id, s.customer_id, s.ref_id as statement_ref_id, p.id as profile_id, s.asset, s.total_amount_owed,
                s.transfer_id, s.created_at, s.paid_at
         from statements s
-        join profiles p on p.customer_id = s.customer_id and p.type = 'DEFAULT'
-        where s.customer_id = $1
-          and s.total_amount_owed > 0
-          and s.id < $9
-          -- A statement gets its payment when it is generated. Ascending, no payment comes before one that is still to come.
-          and ($8::boolean or not exists (
-            select 1 from statements earlier
-            where earlier.customer_id = $1 and earlier.status = 'STATEMENT_STATUS_INITIATED'
-              and (earlier.created_at, earlier.id) < (s.created_at, s.id)
-          ))
-          and ($2::text[] is null
-               or concat(s.customer_id, '-', s.ref_id, '-', s.asset, '-', trim_scale(s.total_amount_owed), '-seq#1') = any ($2))
-          and ($3::uuid[] is null or s.id = any ($3))
-          and ($4::text is null or s.status = $4)
-          and ($5::timestamptz is null or (s.created_at, s.id) ${page.descending ? '<' : '>'} ($5, $6::uuid))
-        order by s.created_at ${direction}, s.id ${direction}
-        limit $7`,
-        [
-          customerId,
-          query.ref_ids,
-          uuidsOf(query.payment_ids),
-          statusOfStatement,
-          page.after && microsToTimestamp(Number(page.after[0])),
-          page.after?.[1],
-          page.limit + 1,
-          page.descending,
-          firstIdAt(to),
-        ],
-      )
-      return rows
+        join profiles p on p.customer_id = s.customer_id and p.type = 'DEFAULT'`,
+      alias: 's',
+      orderBy: 'created_at',
+      where: [
+        ['s.total_amount_owed > 0'],
+        ...(query.order === 'ASC' ? [[NONE_IS_TO_COME_BEFORE] as Condition] : []),
+        [`${REF_ID} = any (?::text[])`, query.ref_ids],
+        ['s.id = any (?::uuid[])', uuidsOf(query.payment_ids)],
+        ['s.status = ?', query.payment_status && STATEMENT_STATUS[query.payment_status]],
+      ],
+      toWire: paymentToWire,
+      copies: 2,
     })
-    const keyOf = (row: PaymentRow) => [String(momentAt(row.created_at).micros), row.id]
-    const { items, ...rest } = pageReply(rows, page, keyOf, paymentToWire, { copies: 2 })
     return { payments: items, items, ...rest }
   },
 })
+
+const REF_ID =
+  "concat(s.customer_id, '-', s.ref_id, '-', s.asset, '-', trim_scale(s.total_amount_owed), '-seq#1')"
+
+/** A statement gets its payment when it is generated. Ascending, no payment comes before one that is still to come. */
+const NONE_IS_TO_COME_BEFORE = `
+  not exists (
+    select 1 from statements earlier
+    where earlier.customer_id = $1 and earlier.status = 'STATEMENT_STATUS_INITIATED'
+      and (earlier.created_at, earlier.id) < (s.created_at, s.id)
+  )`
 
 /** The statement's status for each status of a payment. No statement has the last one. */
 const STATEMENT_STATUS: Record<Payment['payment_status'], string> = {

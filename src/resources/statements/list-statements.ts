@@ -1,18 +1,7 @@
 import { Type } from 'typebox'
-import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, Filter, FilterValue, FilterWithoutCommas, LENGTH_MAX } from '../../contract/fields.ts'
-import {
-  EVER,
-  MICROS,
-  microsToTimestamp,
-  pageOf,
-  pageParameters,
-  pageReply,
-  readPage,
-  uuidsOf,
-  pageEnd,
-} from '../../http/lists.ts'
+import { listByCreation, pageEnd, pageParameters, uuidsOf } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import {
@@ -53,36 +42,18 @@ export const listStatements = operation({
     if (query.customer_id !== customerId) {
       throw problem.forbidden("customer_id must be the token's customer")
     }
-    const page = pageOf('statements', query, [MICROS, UUID])
-    const direction = page.descending ? 'desc' : 'asc'
-    const rows = await readPage(db, page, EVER, async ({ to }) => {
-      const { rows } = await db.query<StatementRow>(
-        `
-        select ${STATEMENT_COLUMNS}
-        from statements s
-        where s.customer_id = $1
-          and s.id < $8
-          and ($2::text[] is null or s.ref_id = any ($2))
-          and ($3::uuid[] is null or s.id = any ($3))
-          and ($4::text[] is null or s.status = any ($4))
-          and ($5::timestamptz is null or (s.period_start, s.id) ${page.descending ? '<' : '>'} ($5, $6::uuid))
-        order by s.period_start ${direction}, s.id ${direction}
-        limit $7`,
-        [
-          customerId,
-          query.ref_ids,
-          uuidsOf(query.statement_ids),
-          query.statuses,
-          page.after && microsToTimestamp(Number(page.after[0])),
-          page.after?.[1],
-          page.limit + 1,
-          firstIdAt(to),
-        ],
-      )
-      return rows
+    const { items: statements, ...rest } = await listByCreation(db, customerId, query, {
+      list: 'statements',
+      select: `select ${STATEMENT_COLUMNS} from statements s`,
+      alias: 's',
+      orderBy: 'period_start',
+      where: [
+        ['s.ref_id = any (?::text[])', query.ref_ids],
+        ['s.id = any (?::uuid[])', uuidsOf(query.statement_ids)],
+        ['s.status = any (?::text[])', query.statuses],
+      ],
+      toWire: (row: StatementRow) => statementToWire(row),
     })
-    const keyOf = (row: StatementRow) => [String(momentAt(row.period_start).micros), row.id]
-    const { items: statements, ...rest } = pageReply(rows, page, keyOf, statementToWire)
     return { statements, ...rest }
   },
 })

@@ -34,7 +34,6 @@ export interface RewardsStatementRow {
   created_at: string
 }
 
-/** The record as the rewards operations return it. */
 export function rewardsStatementToWire({
   asset,
   total_amount_owed,

@@ -80,7 +80,6 @@ export type StatementRow = Pick<Statement, Stored | 'period_start' | 'period_end
   paid_at: string | null
 }
 
-/** Returns the ref_id of the one payment of a generated statement. */
 export function paymentRefIdOf({
   customer_id,
   ref_id,

@@ -44,7 +44,6 @@ import type { Networks } from '../../chains/network.ts'
 
 const Name = Text(200, 'Name.', 1)
 
-/** The body of a withdrawal. Create Crypto Withdrawals takes many of them. */
 export const CreateCryptoWithdrawalBody = Closed({
   profile_id: Uuid('Profile to withdraw from.'),
   destination_address: Type.String({
@@ -229,7 +228,6 @@ export async function requireEstimatedFee(
 
 /** For this long after a balance could not pay, withdrawals read it before they ask a node for an estimate. */
 const SHORT_MS = 60_000
-/** Most such balances that are remembered. */
 const SHORT_MAX = 10_000
 const shortLately = new LRUCache<string, true>({ max: SHORT_MAX, ttl: SHORT_MS })
 const NOTHING_SHORT: ReadonlySet<CheckedWithdrawal> = new Set()
@@ -284,7 +282,6 @@ interface MovementContext {
   dryRun?: boolean | undefined
 }
 
-/** Returns the movement that debits the profile of a checked withdrawal. */
 export function movementOf(
   customerId: string,
   { body, terms, balanceAsset, scheduled }: CheckedWithdrawal,

@@ -12,7 +12,6 @@ import { recordChanges } from '../../money/ledger/audit.ts'
 
 /** Most unused and unexpired quotes of a customer. Used quotes do not count: each withdrawal costs a fee. */
 export const OPEN_QUOTES_MAX = 1_000
-/** How long a quote guarantees its fee. */
 const QUOTE_SECONDS = 300
 
 const asked = {

@@ -63,7 +63,6 @@ export const LedgerEntry = NamedObject('LedgerEntry', {
 })
 export type LedgerEntry = Static<typeof LedgerEntry>
 
-/** A transaction that was signed for a transfer. */
 export const NetworkTransaction = NamedObject('NetworkTransaction', {
   crypto_tx_hash: Type.String({ description: 'Hash of the transaction.' }),
   state: OneOf(

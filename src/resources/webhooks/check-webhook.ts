@@ -9,7 +9,6 @@ import type { Settings } from '../../settings.ts'
 
 /** The checks that creating and updating an endpoint share (API behaviour, Webhooks). */
 
-/** Most ACTIVE endpoints of a customer. */
 const ACTIVE_MAX = 10
 
 interface GivenWebhook {

@@ -136,7 +136,6 @@ export function withSecretDigest(body: { auth?: Static<typeof WebhookAuthBody> }
   return { ...body, auth, ...(secret !== undefined && { auth_secret: secretDigest(secret) }) }
 }
 
-/** Reads the endpoint with this name. */
 export async function findByName(
   db: Queryable,
   customerId: string,

@@ -130,7 +130,6 @@ const DEFINITIONS = {
 type Name = keyof typeof DEFINITIONS
 type Samples = Partial<Record<Name, Sample[]>>
 
-/** Adds the gauges that are read from the records. */
 export function databaseGauges(registry: Registry, db: Database): void {
   const read = cached(db)
   for (const [name, definition] of Object.entries(DEFINITIONS)) {

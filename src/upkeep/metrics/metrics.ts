@@ -14,7 +14,6 @@ const ATTEMPT_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 const WAIT_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600]
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
-/** The loops of the worker. */
 export type Loop =
   | 'orchestrations'
   | 'settlement'
@@ -48,7 +47,6 @@ export interface WorkerMeter {
 
 /** Sources of the values that are read at each scrape, in addition to the values that the meters count. */
 export interface Measured {
-  /** The pools by purpose. */
   pools: Record<string, Database>
   /** The pool for reading the gauges of records. */
   db: Database
@@ -159,7 +157,6 @@ export class Metrics {
   }
 }
 
-/** Observes the rounds of the worker. */
 function workerMeter(registers: Registry[]): WorkerMeter {
   const rounds = new Counter({
     name: 'bursar_worker_rounds_total',
@@ -229,11 +226,9 @@ const LIMIT_HELP = 'Requests refused by a limit of their API client or customer,
 const FORGED_HELP =
   'Rows that were refused because they were changed, invented or put back in the database, by table.'
 
-/** A counter of what was refused, with one label. */
 const refusals = (registers: Registry[], name: string, label: string, help: string) =>
   new Counter({ name, help, labelNames: [label], registers })
 
-/** Observes the questions to the screening endpoint. */
 function screeningMeter(registers: Registry[]): ScreeningMeter {
   const questions = new Histogram({
     name: 'bursar_screening_question_duration_seconds',

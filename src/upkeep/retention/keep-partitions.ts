@@ -19,7 +19,6 @@ const STEP_MS_MAX = 5_000
 /** How long a step waits for a lock. `keep_partitions` limits the waits on its own node to this time, and on no other. */
 const LOCK_MS_MAX = 100
 
-/** What a round did with the partitions. */
 export interface KeptPartitions {
   /** `made events_20261116`, `dropped ...`, `deleted old rows of ...`, in order; work of several steps is listed once. */
   done: string[]

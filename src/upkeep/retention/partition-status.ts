@@ -6,7 +6,6 @@ const WEEK_MS = 7 * 86_400_000
 /** Monday, 5 January 1970: weeks begin on Mondays, at midnight UTC. */
 const FIRST_MONDAY_MS = 4 * 86_400_000
 
-/** The weekly partitions of a table. */
 export interface PartitionStatus {
   table: string
   /** Whether there is no partition for this week or the next. */

@@ -58,7 +58,6 @@ export async function endMined(
   return endAs(db, chain, one, { state, from: 'BROADCAST', hash, amount, block, networkFee }, round)
 }
 
-/** How a sweep ends. */
 interface SweepEnd {
   state: 'DONE' | 'FAILED' | 'VOID'
   from: Sweep['state']
@@ -66,7 +65,6 @@ interface SweepEnd {
   /** Null where it is the planned amount. */
   amount: string | null
   networkFee: NetworkFee
-  /** The block that contains the sweep. */
   block?: bigint
 }
 

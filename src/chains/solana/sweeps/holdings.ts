@@ -83,7 +83,6 @@ export async function markStale(
   )
 }
 
-/** A sweep that is under way. */
 export interface Sweep {
   customer_id: string
   id: string

@@ -122,7 +122,6 @@ async function worthSweeping(
   return selectWorth(db, chain, least, lanes * TRIED_FOR_LANE)
 }
 
-/** A sweep as it can be signed. */
 interface Plan {
   units: bigint
   instructions: Instruction[]

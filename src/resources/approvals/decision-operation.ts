@@ -1,7 +1,10 @@
 import { Type, type Static } from 'typebox'
 import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import type { SignedStatement } from '../../contract/approval.ts'
+import { Approval, type ApprovalDecision, type SignedStatement } from '../../contract/approval.ts'
+import type { Operation } from '../../http/operation.ts'
+import { decideApproval } from '../../rails/payouts/decide-approval.ts'
+import { operation } from '../operation.ts'
 
 /** The statement of a wire has the bank account's owner and instructions, up to 8 KiB each: 22 KiB in base64url. */
 const JWS_LENGTH_MAX = 24_576
@@ -17,7 +20,7 @@ const Base64url = (description: string) =>
   })
 
 /** The signed statement of an approver: with a key file, or with a passkey. */
-export const DecisionBody = Closed({
+const DecisionBody = Closed({
   approver_id: Uuid('The approver who signed.'),
   jws: Type.Optional(
     Type.String({
@@ -41,7 +44,7 @@ export const DecisionBody = Closed({
 })
 
 /** Returns the signed statement. Throws bad-request unless there is exactly one. */
-export function signedStatementOf({ jws, passkey }: Static<typeof DecisionBody>): SignedStatement {
+function signedStatementOf({ jws, passkey }: Static<typeof DecisionBody>): SignedStatement {
   if (jws !== undefined && passkey !== undefined)
     throw problem.badRequest('exactly one of jws and passkey must be given, not both', 'jws', 'passkey')
   if (jws !== undefined) return { jws }
@@ -53,7 +56,30 @@ export function signedStatementOf({ jws, passkey }: Static<typeof DecisionBody>)
 export const EXAMPLE_APPROVAL = '0192f3a4-0000-7000-8000-0000000000a1'
 
 /** A statement that nobody has signed, for examples. */
-export const EXAMPLE_DECISION = {
+const EXAMPLE_DECISION = {
   approver_id: '0192f3a4-0000-7000-8000-0000000000a2',
   jws: 'eyJhbGciOiJFZERTQSIsInR5cCI6ImJ1cnNhci1hcHByb3ZhbCtqd3MifQ.e30.c2lnbmF0dXJl',
 }
+
+/** Declares the operation with which an approver decides (API behaviour, Approvals). */
+export const decisionOperation = (
+  decision: ApprovalDecision,
+  words: Pick<Operation, 'summary' | 'description' | 'problems'>,
+): Operation =>
+  operation({
+    ...words,
+    method: 'POST',
+    url: `/v2/approvals/:id/${decision.toLowerCase()}`,
+    scope: 'approvals:write_decision',
+    tag: 'Approvals',
+    repeats: 'HARMLESS',
+    params: Type.Object({ id: Uuid('Id of the approval.') }),
+    body: DecisionBody,
+    example: { params: { id: EXAMPLE_APPROVAL }, bodies: { 'Signed with a key file': EXAMPLE_DECISION } },
+    reply: Approval,
+    run: ({ params: { id }, body, customerId, origin, db }) => {
+      const { approver_id } = body
+      const given = { approver_id, decision, signed: signedStatementOf(body) }
+      return decideApproval(db, { customerId, id, origin }, given)
+    },
+  })
