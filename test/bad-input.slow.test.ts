@@ -43,7 +43,7 @@ import {
   withdrawalOf,
 } from './support.ts'
 import type { ApprovalDecision } from '../src/contract/approval.ts'
-import { BODY_LIMIT } from '../src/http/server.ts'
+import { bodyLimitOf } from '../src/http/mount.ts'
 import { countCpu } from './cpu-time.ts'
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
@@ -83,7 +83,9 @@ const SOLANA_ADDRESS = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
 const STELLAR_ADDRESS = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'
 
 /** Within the body limit, and long enough to expose a check whose time grows with the square of the length. */
-const LONG = 60_000
+const LONG = 15_000
+/** The limit of the body of an operation without lists and parts. */
+const LEAST_BODY_LIMIT = bodyLimitOf({})
 const REFUSAL_CPU_MS_MAX = 1_000
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -1197,8 +1199,8 @@ const CASES: Record<string, Case> = {
       ...inBody('beneficiary.note', 'must not hold the NUL character', '\0', '\ud800', { deeper: ['\0'] }),
       [
         'a beneficiary without end',
-        () => raw(`{"beneficiary":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}}`),
-        bad('beneficiary.a.a', 'nested at most'),
+        () => raw(`{"beneficiary":${'{"a":'.repeat(100)}1${'}'.repeat(100)}}`),
+        bad('nested at most'),
       ],
 
       ['amount too precise for USD', { body: { amount: '10.123' } }, tooPrecise('amount', 'USD', 2)],
@@ -2094,8 +2096,8 @@ const CASES: Record<string, Case> = {
       ],
       [
         'a body that is too large',
-        raw(`{}${' '.repeat(BODY_LIMIT)}`),
-        { status: 413, detail: [`${BODY_LIMIT}`] },
+        raw(`{}${' '.repeat(LEAST_BODY_LIMIT)}`),
+        { status: 413, detail: [`${LEAST_BODY_LIMIT}`] },
       ],
       NOT_CANCELLABLE,
     ],
@@ -3182,7 +3184,7 @@ function raw(payload: string, headers: Record<string, string> = { 'content-type'
 }
 const wrongType: Refusal = { status: 415, detail: ['Content-Type: application/json'] }
 const tooLargeFor = (limit: number): Refusal => ({ status: 413, detail: ['the body', `${limit} bytes`] })
-const tooLarge = tooLargeFor(BODY_LIMIT)
+const tooLarge = tooLargeFor(LEAST_BODY_LIMIT)
 function eachRaw(payloads: string[], refusal: Refusal): Row[] {
   return payloads.map((payload) => [`the body ${payload}`, raw(payload), refusal])
 }
@@ -3228,14 +3230,14 @@ const BODY_ROWS: Row[] = [
     bad(name, 'is not a known field'),
   ]),
   ['80 kB of digits', { body: { amount: '1'.repeat(80_000) } }, tooLarge],
-  ['one byte too many', raw(`"${'x'.repeat(BODY_LIMIT - 1)}"`), tooLarge],
-  ['as many bytes as may be', raw(`"${'x'.repeat(BODY_LIMIT - 2)}"`), bad('the body must be an object')],
-  ['endless nesting', raw(`${'['.repeat(20_000)}${']'.repeat(20_000)}`), bad('nested at most')],
+  ['one byte too many', raw(`"${'x'.repeat(LEAST_BODY_LIMIT - 1)}"`), tooLarge],
+  ['as many bytes as may be', raw(`"${'x'.repeat(LEAST_BODY_LIMIT - 2)}"`), bad('the body must be an object')],
+  ['endless nesting', raw(`${'['.repeat(5_000)}${']'.repeat(5_000)}`), bad('nested at most')],
 ]
 
 /** Checked before any field. The body of an oversize request keeps its other faults. */
-const unreadableOf = ({ url }: Operation): Row[] => {
-  const limit = url === BULK ? ONE_BY_ONE_BODY_LIMIT : BODY_LIMIT
+const unreadableOf = ({ url, body }: Operation): Row[] => {
+  const limit = url === BULK ? ONE_BY_ONE_BODY_LIMIT : bodyLimitOf(body ?? {})
   return [
     ['a wrong content type', { headers: { 'content-type': 'text/plain' } }, wrongType],
     ['an oversize body', { body: { padding: 'x'.repeat(limit) } }, tooLargeFor(limit)],
@@ -4152,7 +4154,7 @@ const ACCEPTED: Accepted[] = [
     () => ({ ...change, path: cancelOf(own('cancellable')().toUpperCase()) }),
     () => ({ id: own('cancellable')(), status: 'FAILED' }),
   ]),
-  ...['', '{', '[1]', 'x'.repeat(BODY_LIMIT + 1)].map((body): Accepted => [
+  ...['', '{', '[1]', 'x'.repeat(LEAST_BODY_LIMIT + 1)].map((body): Accepted => [
     `DELETE ${RULES}/:id`,
     `the body ${JSON.stringify(body.slice(0, 50))}, which nobody looks at`,
     raw(body),
@@ -4361,7 +4363,9 @@ describe('dates', () => {
       `${path}?at=${encodeURIComponent(at)}`,
     )
     const now = (await world.customer.call('GET', path)).body
-    expect({ status, body }).toEqual({ status: 200, body: at < '1970' ? { items: [] } : now })
+    // What is still to come is not in the balances of a future moment.
+    const future = { ...now, complete_until: expect.any(String) as string }
+    expect({ status, body }).toEqual({ status: 200, body: at < '1970' ? { items: [] } : future })
   })
 })
 
