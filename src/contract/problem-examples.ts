@@ -30,7 +30,7 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
   'unsupported-address': problem.unsupportedAddress(
     'destination_address',
     {
-      destination_address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+      destination_address: 'bc1qqv9pzxqlyckngw6zf9g9whn9d3eh4qvg8d8phl',
       crypto_network: 'ETHEREUM',
     },
     { fault: 'it must be 0x and 40 hexadecimal digits' },

@@ -316,7 +316,7 @@ describe.skipIf(CLUSTER.length === 0)('the statements that move money', () => {
         amount: '0.1',
         asset: 'BTC',
         crypto_network: 'BITCOIN',
-        destination_address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+        destination_address: 'bc1qqv9pzxqlyckngw6zf9g9whn9d3eh4qvg8d8phl',
       })
       expect(status).toBe(200)
       const seen = await statementsOf(async () => {

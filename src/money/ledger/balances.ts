@@ -124,9 +124,9 @@ const STANDING = `
   select 'DEACTIVATED', id::text, null, null, null from profiles
   where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
   union all
-  -- Those that ended long ago are read for these profiles alone: each end costs a MAC.
+  -- Of these profiles alone, and of the customer: each end costs a MAC.
   select 'FREEZE', subject::text, ${SEALED_END}, lifted_at, mac from customer_freezes r
-  where customer_id = $1 and (lifted_at is null or subject = $1 or subject = any ($2::uuid[]))
+  where customer_id = $1 and (subject = $1 or subject = any ($2::uuid[]))
   union all
   (select 'POLICY', version || ' ' || mac, null, null, null from policies
    where customer_id = $1

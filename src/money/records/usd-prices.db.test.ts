@@ -126,7 +126,7 @@ test("a transfer's notional value uses the prices", async () => {
       asset: 'BTC',
       crypto_network: 'BITCOIN',
       total: '0.25',
-      destination_address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+      destination_address: 'bc1qqv9pzxqlyckngw6zf9g9whn9d3eh4qvg8d8phl',
     },
   )
   expect(body.notional_value).toBe('15308.64')

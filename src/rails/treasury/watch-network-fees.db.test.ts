@@ -32,7 +32,7 @@ afterAll(() => service.close())
 afterEach(() => service.owner.query('delete from freezes; delete from customer_freezes'))
 
 const DESTINATIONS = {
-  LITECOIN: 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9',
+  LITECOIN: 'ltc1qqv9pzxqlyckngw6zf9g9whn9d3eh4qvgr3a900',
   ETHEREUM: '0x52908400098527886E0F7030069857D2E4169EE7',
 }
 
