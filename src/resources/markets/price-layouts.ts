@@ -174,7 +174,7 @@ export const isCandle = ([open, high, low, close]: readonly string[]): boolean =
   [open!, close!].every((price) => !isBelow(price, low!) && !isBelow(high!, price))
 
 /** Whether a price is below another, exactly. */
-export function isBelow(one: string, other: string): boolean {
+function isBelow(one: string, other: string): boolean {
   const [whole, fraction = ''] = one.replace(/^0+/, '').split('.') as [string, string?]
   const [otherWhole, otherFraction = ''] = other.replace(/^0+/, '').split('.') as [string, string?]
   if (whole.length !== otherWhole.length) return whole.length < otherWhole.length
