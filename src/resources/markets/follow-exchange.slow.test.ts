@@ -149,6 +149,16 @@ test('a failing exchange is logged and retried, round after round, until the sig
   expect(rounds).toHaveLength(1)
 })
 
+test('a market that the exchange no longer has is reported, and the others go on', async () => {
+  const told: string[] = []
+  const [round] = await follow({
+    markets: ['PAXGEUR', 'BTCUSD'],
+    onFailure: (error) => void told.push(error.message),
+  })
+  expect(told).toEqual(['kraken has no market PAXG/EUR'])
+  expect(round!.markets.map(({ market }) => market)).toEqual(['BTCUSD'])
+})
+
 test.each<[Partial<FollowExchangeOptions>, string]>([
   [{ exchange: 'frobnicate' }, 'ccxt does not support an exchange frobnicate'],
   [{ markets: ['PAXGEUR'] }, 'kraken has no market PAXG/EUR'],
