@@ -71,7 +71,7 @@ const ADVERSITIES: [adversity: string, ...tests: [file: string, name: string][]]
   ],
   [
     'a node that lies about the status of a receipt',
-    [SECOND, 'is contradicted by the block where there is no second node'],
+    [SECOND, 'by blocks that it makes up, in live mode: nothing is refunded'],
     [EVM, 'without its logs gives no refund'],
   ],
   ['a fee bump of a deposit in the mempool', [HERE, 'a deposit whose sender raises its fee']],
