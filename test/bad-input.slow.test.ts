@@ -842,7 +842,7 @@ const terms = (ownAsset: object): Row[] => [
     noAddress(destination_address, 'ETHEREUM'),
   ]),
   ...[
-    BITCOIN_ADDRESS.replace(/4$/, '5'),
+    BITCOIN_ADDRESS.replace(/.$/, 'q'),
     '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN3', // one character off
     'ltc1qqv9pzxqlyckngw6zf9g9whn9d3eh4qvgr3a900',
     ETHEREUM_ADDRESS,
