@@ -119,6 +119,7 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
     expect.stringMatching(/^OK schema: version \d+, up to date$/),
     `OK mode: live, with the token issuer ${service.address}`,
     'OK database role: it owns no table, and cannot change ledger entries',
+    'WARN verify: bursar verify has not run yet',
     expect.stringMatching(
       new RegExp(
         `^WARN clients: clients with sandbox scopes \\(transfer:write_sandbox_fiat_deposit, sandbox:write_sandbox\\): ${client.client_id}$`,

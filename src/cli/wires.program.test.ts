@@ -298,6 +298,7 @@ describe('an arrived wire', () => {
         fee: '0',
         total: '250.5',
         memo: memo_id,
+        bank_reference: reference,
         metadata: { order: '1041' },
         created_at: expect.any(String) as string,
         updated_at: expect.any(String) as string,
