@@ -415,7 +415,6 @@ const ROWS: Record<string, Record<string, string>> = {
   network_fee_checks: {},
   network_genesis: {},
   network_transactions: { kind: "'WITHDRAWALS'" },
-  operator_challenges: { hash: 'sha256(gen_random_uuid()::text::bytea)' },
   price_imports: { market_id: '1' },
   price_minutes: { market_id: '1', price: '1', minute: '28000000' },
   price_points: { market_id: '1' },

@@ -146,8 +146,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   // Payees are only added, by add_payees. Nothing is signed again for a withdrawal among the payees, unless the chain itself says
   // that the transaction in `used_by` has used the nonce.
   network_transactions: { insert: true, update: ['ended_at', 'used_by'] },
-  // Only processes of the version before write it: the audit log has the challenges that were answered.
-  operator_challenges: { insert: true, delete: true },
+  // Of an earlier version: the audit log has the challenges that were answered.
+  operator_challenges: {},
   operator_links: { insert: true, update: ['used_at', 'sealed_at', 'mac'], delete: true },
   operator_passkeys: {
     insert: true,
