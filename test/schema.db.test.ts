@@ -24,6 +24,7 @@ const NOT_TENANT_OWNED = [
   'network_fee_checks',
   'network_genesis',
   'network_transactions',
+  'operator_challenges',
   'operator_links',
   'operator_passkeys',
   'operator_sessions',

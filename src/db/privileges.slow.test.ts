@@ -222,7 +222,7 @@ describe('PRIVILEGES', () => {
     expect(PRIVILEGES['reward_rates']).toEqual({ insert: true, update: ['sealed_at', 'mac'] })
     // No deleted row is a record: removed limits, old quotes, deposits that a reorganisation took back before they
     // were credited, simulated prices, sights of deposits that ended, simulated transactions, endpoints of webhooks,
-    // one-time links, sessions and challenges of operators, windows of limits in which nothing counts any more, old traces, questions
+    // one-time links and sessions of operators, windows of limits in which nothing counts any more, old traces, questions
     // for addresses that were answered, refills that were posted.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual([
@@ -230,7 +230,6 @@ describe('PRIVILEGES', () => {
       'customer_limits',
       'fee_quotes',
       'incoming_transfers',
-      'operator_challenges',
       'operator_links',
       'operator_sessions',
       'policy_windows',
