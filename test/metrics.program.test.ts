@@ -297,8 +297,8 @@ describe('what can wait', () => {
     const commands = read('docs/command-line.md')
     expect(states.length).toBeGreaterThan(45)
     for (const { what, metric, label, value, alerts, ends } of states) {
-      // Small deposits may wait for ever.
-      expect(alerts.length > 0, what).toBe(value !== 'BELOW_MINIMUM')
+      // Small deposits may wait for ever, and blocks end what lacks confirmations.
+      expect(alerts.length > 0, what).toBe(value !== 'BELOW_MINIMUM' && value !== 'CONFIRMATIONS')
       for (const name of alerts) {
         const expr = rules.find(({ alert }) => alert === name)?.expr ?? ''
         const selectors = [...expr.matchAll(/\b(bursar_\w+)(?:\{([^}]*)\})?/g)]
@@ -342,6 +342,8 @@ describe('what can wait', () => {
       ...[
         'FAILED',
         'SECOND_NODE',
+        'ONE_NODE',
+        'CONFIRMATIONS',
         'SCREENING',
         'BELOW_MINIMUM',
         'NODES_DISAGREE',
