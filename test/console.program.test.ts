@@ -272,7 +272,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await approvals.getByText('0 of 1 of role approver').waitFor()
     expect(await page.getByText('Nothing needs attention.').count()).toBe(0)
     expect(await page.getByText('Undelivered events').count()).toBe(0)
-    await expect.poll(() => figures.nth(2).innerText()).toMatch(/^Waiting for a person\s+1\s+The oldest /)
+    await expect.poll(() => figures.nth(2).innerText()).toMatch(/^Waiting for a person\s+1\s+1 approval\b/)
     await expect.poll(() => figures.nth(1).innerText()).toMatch(/^In flight\s+61\.00 USD\s+1 payment out\./)
     await holdsEverywhere(page, 'home-attention')
     await page.goto(story)
