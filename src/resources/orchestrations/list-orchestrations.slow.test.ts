@@ -474,7 +474,9 @@ describe('List Orchestrations', () => {
     )
     const edits: Record<string, fc.Arbitrary<(cursor: string) => string>> = {
       'cut short': fc.nat().map((at) => (cursor) => cursor.slice(0, 1 + (at % (cursor.length - 1)))),
-      'with its beginning cut off': fc.nat().map((at) => (cursor) => cursor.slice(1 + (at % cursor.length))),
+      'with its beginning cut off': fc
+        .nat()
+        .map((at) => (cursor) => cursor.slice(1 + (at % (cursor.length - 1)))),
       'with other characters, more of them or fewer': fc
         .tuple(fc.nat(), fc.nat(2), fc.array(character, { maxLength: 2 }))
         .map(([at, removed, put]) => (cursor) => {
