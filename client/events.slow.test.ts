@@ -53,7 +53,7 @@ const happen = (customer_id: string, status = 'APPROVED') =>
   })
 
 test('10,000 events come once each and in order, over connections that are cut again and again', async () => {
-  const proxy = await startCuttingProxy(address, 400_000, seededRandom())
+  const proxy = await startCuttingProxy(address, 60_000, seededRandom())
   atEnd(proxy.close)
   const { client, customer_id } = await start(proxy.address)
   const ids = await insertPastEvents(service.db, customer_id, 10_000)
@@ -61,7 +61,7 @@ test('10,000 events come once each and in order, over connections that are cut a
   const onFailure = (error: Error) => void failures.push(error.message)
   const taken = await take(client.events({ pollMs: 1, onFailure }), ids.length)
   expect(taken.map(({ id }) => id)).toEqual(ids)
-  expect(proxy.cuts()).toBeGreaterThan(10)
+  expect(proxy.cuts()).toBeGreaterThan(5)
 })
 
 test('an iteration continues after its cursor, also in the middle of events of one moment, and waits for more', async () => {

@@ -7,6 +7,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { runInNewContext } from 'node:vm'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { credentialsFile } from '../src/program/demo/credentials.ts'
@@ -68,6 +69,12 @@ test('the document is OpenAPI 3.0, passes the linter, and has every operation an
 })
 
 /** A request of a collection, as far as the test reads it. */
+interface TokenRequest {
+  url: string
+  method: string
+  header: Record<string, string>
+  body: { urlencoded: { key: string; value: string }[] }
+}
 interface Collected {
   name: string
   request: {
@@ -84,7 +91,8 @@ interface Collected {
 test('the collection for Postman and Bruno has every operation, and its requests run as they are', async () => {
   const answer = await fetch(`${service.address}/postman.json`)
   const collection = (await answer.json()) as {
-    auth: { oauth2: { key: string; value: string }[] }
+    auth: { bearer: { key: string; value: string }[] }
+    event: [{ script: { exec: string[] } }]
     variable: { key: string; value: string }[]
     item: { item: Collected[] }[]
   }
@@ -101,15 +109,20 @@ test('the collection for Postman and Bruno has every operation, and its requests
       /\{\{(\w+)\}\}/g,
       (_, name: string) => ({ client_id, client_secret })[name] ?? values.get(name)!,
     )
-  const settings = new Map(collection.auth.oauth2.map(({ key, value }) => [key, filled(value)]))
-  const token = await fetch(settings.get('accessTokenUrl')!, {
-    method: 'POST',
-    headers: {
-      authorization: `Basic ${btoa(`${settings.get('clientId')}:${settings.get('clientSecret')}`)}`,
+  // As a runner of collections does before each request.
+  const pm = {
+    variables: { get: (name: string) => filled(`{{${name}}}`), replaceIn: filled },
+    collectionVariables: values,
+    async sendRequest({ url, method, header, body }: TokenRequest, done: (...args: unknown[]) => void) {
+      const form = new URLSearchParams(body.urlencoded.map(({ key, value }) => [key, value]))
+      const sent = await fetch(url, { method, headers: header, body: form })
+      const text = await sent.text()
+      done(null, { code: sent.status, text: () => text, json: () => JSON.parse(text) as unknown })
     },
-    body: new URLSearchParams({ grant_type: settings.get('grant_type')! }),
-  })
-  const { access_token } = (await token.json()) as { access_token: string }
+  }
+  const [{ script }] = collection.event
+  runInNewContext(script.exec.join('\n'), { pm, console })
+  await expect.poll(() => values.get('access_token')).toMatch(/./)
   const send = async (name: string) => {
     const { method, url, body } = requests.find((one) => one.name === name)!.request
     const path = url.path.map((part) =>
@@ -119,7 +132,10 @@ test('the collection for Postman and Bruno has every operation, and its requests
     for (const { key, value, disabled } of url.query) if (!disabled) query.append(key, value)
     const sent = await fetch(`${values.get('base_url')}/${path.join('/')}?${query.toString()}`, {
       method,
-      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${filled(collection.auth.bearer[0]!.value)}`,
+        'content-type': 'application/json',
+      },
       ...(body && { body: body.raw }),
     })
     return { status: sent.status, body: (await sent.json()) as object }

@@ -50,7 +50,9 @@ test("the commands on the page of an operator's day work", async () => {
     'marked a wire as sent',
     'recorded a wire that came back',
   ])
-  expect(stdout).toMatch(/^Credited 250 USD to profile \S+: (\S+)\.\nAlready recorded, .* \1\.$/m)
+  expect(stdout).toMatch(
+    /^Credited 250 USD to profile \S+ \(Ada, Ada Example, Acme\): (\S+)\.\nAlready recorded, .* \1\.$/m,
+  )
   expect(stdout).toMatch(/ 40 +USD +Ada Example +\.\.\.4321 +READY$/m)
   expect(stdout).toMatch(/^account_number: +000987654321$/m)
   expect(stdout).toMatch(/^Wire \S+ is COMPLETED, bank reference 20260131B1QGC01R000001\.$/m)

@@ -99,7 +99,7 @@ class Share {
     this.#underWay += 1
     this.#ofAddress.set(address, count + 1)
     const tooSlow = setTimeout(() => {
-      if (!request.raw.complete) endConnection(request.raw.socket, problem.requestTimeout())
+      if (request.raw.complete === false) endConnection(request.raw.socket, problem.requestTimeout())
     }, ANONYMOUS_RECEIVE_MS_MAX)
     // A client that does not read its answer would keep the place.
     const unread = setTimeout(() => request.raw.socket.destroy(), ANONYMOUS_MS_MAX)
