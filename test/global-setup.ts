@@ -112,7 +112,7 @@ async function migratedTemplate() {
   await closeTemplate(server.template)
   if (undeclared !== undefined) {
     await server.stop()
-    throw new Error(`table ${undeclared} is not in src/db/privileges.ts: say what the service may do`)
+    throw new Error(`table ${undeclared} is not in src/db/tables.ts: say what the service may do`)
   }
   const { adminUrl, stop } = server
   return { adminUrl, stop, templateUrl: addressOf(server.service), templateOwnerUrl: addressOf(server.owner) }
