@@ -166,8 +166,8 @@ export const coordinatorOf = (db: Queryable): Database | undefined => coordinato
 const citusSessions = new WeakSet<object>()
 
 /** Asks whether the database has Citus. A pool asks with its first session, before it hands that session out. */
-async function hasCitus(session: Transaction): Promise<boolean> {
-  const { rowCount } = await session.query(`select 1 from pg_extension where extname = 'citus'`)
+export async function hasCitus(db: Queryable): Promise<boolean> {
+  const { rowCount } = await db.query(`select 1 from pg_extension where extname = 'citus'`)
   return rowCount === 1
 }
 

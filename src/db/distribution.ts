@@ -1,4 +1,4 @@
-import { transaction, WRITER, type Database, type Queryable, type Transaction } from './database.ts'
+import { hasCitus, transaction, WRITER, type Database, type Queryable, type Transaction } from './database.ts'
 import { PLACES, type TablePlacement } from './tables.ts'
 
 /** The table whose rows are the customers. All tables of a customer are distributed like it. */
@@ -28,11 +28,6 @@ export async function isDistributed(db: Queryable): Promise<boolean> {
     'select 1 from pg_dist_partition where logicalrelid = to_regclass($1)',
     [ANCHOR],
   )
-  return rowCount === 1
-}
-
-async function hasCitus(db: Queryable): Promise<boolean> {
-  const { rowCount } = await db.query(`select 1 from pg_extension where extname = 'citus'`)
   return rowCount === 1
 }
 
