@@ -15,7 +15,8 @@ import type { TestDatabase } from '../../test/support.ts'
 import { SEALED_TABLES } from '../money/records/row-macs.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { bringUpToDate, migrate } from './migrate.ts'
-import { grantDifferences, faultsOfRole, FUNCTIONS, undeclaredTables } from './privileges.ts'
+import { undeclaredTables } from '../../test/undeclared-tables.ts'
+import { grantDifferences, faultsOfRole, FUNCTIONS } from './privileges.ts'
 import { PRIVILEGES } from './tables.ts'
 
 let database: TestDatabase

@@ -4,21 +4,6 @@ import { PRIVILEGES, type TablePrivileges } from './tables.ts'
 /** The functions that the service's role may execute: each does, within its own limits, what otherwise only the owner may. */
 export const FUNCTIONS: readonly string[] = ['add_payees', 'keep_partitions']
 
-/**
- * Returns the tables of the schema `public` that have no line in `PRIVILEGES`. The privileges of a partitioned table hold
- * for its partitions, which the service's role cannot name.
- */
-export async function undeclaredTables(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(
-    `select relname as name from pg_class
-     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
-       and relname <> all ($1)
-     order by 1`,
-    [Object.keys(PRIVILEGES)],
-  )
-  return rows.map(({ name }) => name)
-}
-
 /** Formats a privilege for people: `insert on entries`, `update (status) on transfers`. */
 const privilege = (table: string, what: string, column?: string) =>
   column === undefined ? `${what} on ${table}` : `${what} (${column}) on ${table}`
