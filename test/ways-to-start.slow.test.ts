@@ -70,7 +70,7 @@ async function makeGround(place: Place, mode: Mode, owner?: OsUser) {
     const withOwner = async (work: (url: string) => Promise<void>) => {
       const server = await EmbeddedPostgres.start({ dataDir: folder, log: () => undefined })
       try {
-        await work(await server.ownerUrl())
+        await work(server.ownerUrl)
       } finally {
         await server.stop()
       }

@@ -139,6 +139,16 @@ export function openDatabase(
   return pool
 }
 
+/** Works in a session of the role that owns the schema, at this address. */
+export async function withOwner<T>(url: string, work: (owner: Database) => Promise<T>): Promise<T> {
+  const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
+  try {
+    return await work(owner)
+  } finally {
+    await owner.end()
+  }
+}
+
 const ownSessions = new Set<number>()
 
 /** The sessions of this process, as PostgreSQL numbers them (`pg_stat_activity.pid`). */
