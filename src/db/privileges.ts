@@ -87,7 +87,6 @@ async function executableFunctions(db: Queryable, role: string): Promise<{ name:
   return rows
 }
 
-/** Quotes a name for SQL. */
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 /**
