@@ -124,7 +124,7 @@ const admin = new pg.Client(postgres.adminUrl)
 await admin.connect()
 await slowDown(admin, Number(options['slower-disk']))
 // The owner's role, for the benchmark's own tables and for `vacuum`; the HTTP service uses its own role.
-const ownerUrl = await postgres.ownerUrl()
+const ownerUrl = postgres.ownerUrl
 const db = openDatabase(ownerUrl, { max: 10, onError: () => undefined })
 await migrate(db, 'bursar')
 sealBalancesWith(() => openMasterKeys({ ...readSettings({}), dataDir }))

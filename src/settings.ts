@@ -20,8 +20,16 @@ function wholeNumber<Default extends number | undefined>(
   return validator(spec as { default: number; desc: string })
 }
 
+/** A setting without a default. `read` throws an Error with the rule that the text breaks. */
+const optional =
+  (read: (text: string) => string) =>
+  (desc: string): ValidatorSpec<string | undefined> =>
+    makeValidator<string>(read)({ default: undefined, desc })
+
+const anyText = optional((given) => given)
+
 /** An address over HTTP. Error messages do not repeat it, because it may hold a password. */
-const http = makeValidator<string>((text) => {
+const http = optional((text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const { protocol = '', host, search, hash, username, password } = url ?? ({} as Partial<URL>)
   if (!host || !['http:', 'https:'].includes(protocol))
@@ -35,7 +43,7 @@ const http = makeValidator<string>((text) => {
 const SSL_MODES = ['disable', 'no-verify', 'require', 'verify-ca', 'verify-full']
 
 /** The address of a database, on a host or over a socket (`?host=/folder`). Error messages do not repeat it. */
-const postgres = makeValidator<string>((given) => {
+const postgres = optional((given) => {
   const [, scheme, authority, rest] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(given.trim()) ?? []
   if (scheme === undefined)
     throw new Error('must be an address that begins with postgres:// or postgresql://')
@@ -63,7 +71,7 @@ const postgres = makeValidator<string>((given) => {
 })
 
 /** Comma-separated IP addresses and networks in CIDR notation. */
-const addresses = makeValidator<string>((text) => {
+const addresses = optional((text) => {
   for (const one of text.split(',')) {
     const [, ip = '', prefix = '0'] = /^\s*([^/]+?)(?:\/(\d+))?\s*$/.exec(one) ?? []
     if (isIP(ip) === 0 || Number(prefix) > (isIP(ip) === 4 ? 32 : 128))
@@ -73,7 +81,7 @@ const addresses = makeValidator<string>((text) => {
 })
 
 /** Comma-separated origins, each as a browser sends it. */
-const origins = makeValidator<string>((text) => {
+const origins = optional((text) => {
   if (!text.split(',').every((one) => URL.canParse(one) && new URL(one).origin === one))
     throw new Error(
       'must be comma-separated origins without a path (https://app.example,http://localhost:3000)',
@@ -92,14 +100,10 @@ const source = makeValidator<string>((text) => {
 
 /** Every setting of Bursar, read from the environment. `bursar serve --help` prints this list. */
 export const SETTINGS = {
-  DATABASE_URL: postgres({
-    default: undefined,
-    desc: 'URL of a PostgreSQL 15 or newer, instead of the embedded server',
-  }),
-  BURSAR_MIGRATIONS_DATABASE_URL: postgres({
-    default: undefined,
-    desc: 'URL of the same database for the role that owns the schema, for bursar migrate (default: DATABASE_URL, one role for both)',
-  }),
+  DATABASE_URL: postgres('URL of a PostgreSQL 15 or newer, instead of the embedded server'),
+  BURSAR_MIGRATIONS_DATABASE_URL: postgres(
+    'URL of the same database for the role that owns the schema, for bursar migrate (default: DATABASE_URL, one role for both)',
+  ),
   HOST: host({ default: '127.0.0.1', desc: 'address the API listens on' }),
   PORT: wholeNumber(0, 65535, { default: 8080, desc: 'port the API listens on; 0 picks a free one' }),
   BURSAR_DATA_DIR: str({
@@ -111,35 +115,29 @@ export const SETTINGS = {
     default: 'sandbox',
     desc: 'sandbox: simulated deposits and networks, test-network addresses; live: real money',
   }),
-  BURSAR_BASE_URL: http({
-    default: undefined,
-    desc: 'public URL of the API, and the token issuer; the same for every process on one database (default: http://HOST:PORT)',
-  }),
-  BURSAR_MASTER_KEY_FILE: str({
-    default: undefined,
-    desc: 'file with the master key, 32 bytes in hex, and older keys on the lines below. Required in live mode (default in a sandbox: generated in BURSAR_DATA_DIR)',
-  }),
-  BURSAR_MASTER_KEY: str({
-    default: undefined,
-    desc: 'the master key itself, then older keys, comma-separated; use BURSAR_MASTER_KEY_FILE if you can',
-  }),
-  BURSAR_ACCEPTANCE_KEY_FILE: str({
-    default: undefined,
-    desc: 'file with the private key (JWK, Ed25519) with which this process signs the withdrawals that it accepts, for signer processes (docs/guides/signer.md)',
-  }),
+  BURSAR_BASE_URL: http(
+    'public URL of the API, and the token issuer; the same for every process on one database (default: http://HOST:PORT)',
+  ),
+  BURSAR_MASTER_KEY_FILE: anyText(
+    'file with the master key, 32 bytes in hex, and older keys on the lines below. Required in live mode (default in a sandbox: generated in BURSAR_DATA_DIR)',
+  ),
+  BURSAR_MASTER_KEY: anyText(
+    'the master key itself, then older keys, comma-separated; use BURSAR_MASTER_KEY_FILE if you can',
+  ),
+  BURSAR_ACCEPTANCE_KEY_FILE: anyText(
+    'file with the private key (JWK, Ed25519) with which this process signs the withdrawals that it accepts, for signer processes (docs/guides/signer.md)',
+  ),
   BURSAR_WORKER: bool({ default: true, desc: 'whether this process runs the settlement worker' }),
   BURSAR_WORKER_INTERVAL_MS: wholeNumber(10, 60_000, {
     default: 200,
     desc: 'rest of the worker after it found nothing, in ms; longer where nothing has changed for 5 s',
   }),
-  BURSAR_NETWORKS_FILE: str({
-    default: undefined,
-    desc: 'JSON file with a section for each real network (docs/guides/networks.md); a sandbox simulates all other networks',
-  }),
-  BURSAR_BANK_FILE: str({
-    default: undefined,
-    desc: 'live mode: JSON file with the bank account that customers send wires to (docs/guides/live-without-a-bank-interface.md); without it, fiat operations are refused',
-  }),
+  BURSAR_NETWORKS_FILE: anyText(
+    'JSON file with a section for each real network (docs/guides/networks.md); a sandbox simulates all other networks',
+  ),
+  BURSAR_BANK_FILE: anyText(
+    'live mode: JSON file with the bank account that customers send wires to (docs/guides/live-without-a-bank-interface.md); without it, fiat operations are refused',
+  ),
   BURSAR_SIMULATED_CONFIRMATION_MS: wholeNumber(0, 3_600_000, {
     default: 2_000,
     desc: 'time in ms until a simulated network confirms a transaction',
@@ -164,14 +162,10 @@ export const SETTINGS = {
     default: 3_600,
     desc: 'lifetime of an access token',
   }),
-  BURSAR_OAUTH_ISSUER: http({
-    default: undefined,
-    desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint',
-  }),
-  BURSAR_OAUTH_AUDIENCE: str({
-    default: undefined,
-    desc: "audience of the external issuer's tokens (default: BURSAR_BASE_URL); -: tokens need none, so each client of the issuer may call",
-  }),
+  BURSAR_OAUTH_ISSUER: http('external OAuth 2 issuer to trust instead of the built-in token endpoint'),
+  BURSAR_OAUTH_AUDIENCE: anyText(
+    "audience of the external issuer's tokens (default: BURSAR_BASE_URL); -: tokens need none, so each client of the issuer may call",
+  ),
   BURSAR_OAUTH_TOKEN_TYPE: str({
     choices: ['at+jwt', 'any'],
     default: 'at+jwt',
@@ -181,26 +175,22 @@ export const SETTINGS = {
     default: 'customer_id',
     desc: "claim of the external issuer's tokens with the id of the customer",
   }),
-  BURSAR_OAUTH_SCOPE_CLAIM: str({
-    default: undefined,
-    desc: "claim of the external issuer's tokens with the scopes, as text or a list (default: scope, else scp)",
-  }),
+  BURSAR_OAUTH_SCOPE_CLAIM: anyText(
+    "claim of the external issuer's tokens with the scopes, as text or a list (default: scope, else scp)",
+  ),
   BURSAR_OAUTH_SCOPE_PREFIX: str({
     default: '',
     desc: "what the external issuer's scopes begin with, such as bursar/; the others do not count",
   }),
-  BURSAR_OPENID_ISSUER: http({
-    default: undefined,
-    desc: 'OpenID provider with which operators may sign in; needs BURSAR_OPENID_CLIENT_ID. Live mode: https only',
-  }),
-  BURSAR_OPENID_CLIENT_ID: str({
-    default: undefined,
-    desc: 'client id of Bursar at the OpenID provider; its redirect URI is BURSAR_BASE_URL/sign-in/openid',
-  }),
-  BURSAR_OPENID_CLIENT_SECRET_FILE: str({
-    default: undefined,
-    desc: 'file with the client secret at the OpenID provider (default: a public client, with PKCE alone)',
-  }),
+  BURSAR_OPENID_ISSUER: http(
+    'OpenID provider with which operators may sign in; needs BURSAR_OPENID_CLIENT_ID. Live mode: https only',
+  ),
+  BURSAR_OPENID_CLIENT_ID: anyText(
+    'client id of Bursar at the OpenID provider; its redirect URI is BURSAR_BASE_URL/sign-in/openid',
+  ),
+  BURSAR_OPENID_CLIENT_SECRET_FILE: anyText(
+    'file with the client secret at the OpenID provider (default: a public client, with PKCE alone)',
+  ),
   BURSAR_DATABASE_CONNECTIONS: wholeNumber(4, 500, {
     default: 20,
     desc: 'maximum database connections of this process, beside two for checks',
@@ -241,30 +231,25 @@ export const SETTINGS = {
     default: 60,
     desc: 'failed token requests per minute for each address and client_id, and ten times as many for each address; 0: no limit',
   }),
-  BURSAR_TRUSTED_PROXIES: addresses({
-    default: undefined,
-    desc: 'proxies whose X-Forwarded-For is trusted: comma-separated addresses or networks (a,b/8)',
-  }),
-  BURSAR_CORS_ORIGINS: origins({
-    default: undefined,
-    desc: 'origins whose pages may call the API with an access token, comma-separated; public operations answer every page',
-  }),
+  BURSAR_TRUSTED_PROXIES: addresses(
+    'proxies whose X-Forwarded-For is trusted: comma-separated addresses or networks (a,b/8)',
+  ),
+  BURSAR_CORS_ORIGINS: origins(
+    'origins whose pages may call the API with an access token, comma-separated; public operations answer every page',
+  ),
   BURSAR_WEBHOOK_SOURCE: source({
     default: 'bursar',
     desc: 'the member source of every webhook, which names this platform to receivers',
   }),
-  BURSAR_WEBHOOK_ALLOWED_NETWORKS: addresses({
-    default: undefined,
-    desc: 'live mode: private networks that webhooks may reach besides public addresses: comma-separated addresses or networks (a,b/8)',
-  }),
-  BURSAR_SCREENING_URL: http({
-    default: undefined,
-    desc: 'HTTPS endpoint that allows each payment before it is signed or credited (docs/guides/screening.md); without it, nothing is screened',
-  }),
-  BURSAR_SCREENING_SECRET_FILE: str({
-    default: undefined,
-    desc: 'file with the secret that signs questions to the screening endpoint: whsec_ and base64',
-  }),
+  BURSAR_WEBHOOK_ALLOWED_NETWORKS: addresses(
+    'live mode: private networks that webhooks may reach besides public addresses: comma-separated addresses or networks (a,b/8)',
+  ),
+  BURSAR_SCREENING_URL: http(
+    'HTTPS endpoint that allows each payment before it is signed or credited (docs/guides/screening.md); without it, nothing is screened',
+  ),
+  BURSAR_SCREENING_SECRET_FILE: anyText(
+    'file with the secret that signs questions to the screening endpoint: whsec_ and base64',
+  ),
   BURSAR_SCREENING_TIMEOUT_MS: wholeNumber(100, 30_000, {
     default: 3_000,
     desc: 'time limit in ms of a question to the screening endpoint; the payment then waits and it is asked again',

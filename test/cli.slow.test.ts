@@ -876,7 +876,7 @@ describe('accounts and withdrawals', () => {
     [
       'to resolve a withdrawal without evidence',
       `withdrawal resolve ${NOBODY} --outcome paid --evidence \t`,
-      /must be 1 to 1000 characters\.$/,
+      /must have 1 to 1000 characters\.$/,
     ],
     [
       'to rescan a network that is none',

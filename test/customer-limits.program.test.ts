@@ -398,7 +398,7 @@ describe('bursar customer limits', () => {
   })
 
   test.each([
-    [['set', 'ID', 'houses', '1'], 2, 'it must be one of client_requests_per_second'],
+    [['set', 'ID', 'houses', '1'], 2, 'must be one of client_requests_per_second'],
     [['set', 'ID', 'webhooks', '-1'], 2, 'it must be a whole number'],
     [
       ['set', 'ID', 'webhooks', '1000000001'],

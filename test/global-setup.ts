@@ -12,8 +12,8 @@ import { openDatabase } from '../src/db/database.ts'
 import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { distribute } from '../src/db/distribution.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { undeclaredTables } from '../src/db/privileges.ts'
 import { closeTemplate, CLUSTER, createOnNodes, joinNodes, onWorkers } from './cluster.ts'
+import { undeclaredTables } from './undeclared-tables.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -112,7 +112,7 @@ async function migratedTemplate() {
   await closeTemplate(server.template)
   if (undeclared !== undefined) {
     await server.stop()
-    throw new Error(`table ${undeclared} is not in src/db/privileges.ts: say what the service may do`)
+    throw new Error(`table ${undeclared} is not in src/db/tables.ts: say what the service may do`)
   }
   const { adminUrl, stop } = server
   return { adminUrl, stop, templateUrl: addressOf(server.service), templateOwnerUrl: addressOf(server.owner) }
@@ -149,7 +149,7 @@ async function embeddedServer(): Promise<TestServer> {
   return {
     adminUrl: postgres.adminUrl,
     service: roleOf(postgres.url),
-    owner: roleOf(await postgres.ownerUrl()),
+    owner: roleOf(postgres.ownerUrl),
     template: 'template',
     async stop() {
       await postgres.stop()

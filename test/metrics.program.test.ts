@@ -186,6 +186,8 @@ test('batches, the worker, connections and the process are reported', async () =
   expect(await valueOf('bursar_build_info', { node: process.version })).toBe(1)
   expect(await valueOf('process_cpu_seconds_total')).toBeGreaterThan(0)
   expect(await valueOf('bursar_records_age_seconds')).toBeLessThan(30)
+  const ours = (await scrape()).filter(({ name }) => name.startsWith('bursar_'))
+  expect(ours.filter(({ value }) => Number.isNaN(value))).toEqual([])
 })
 
 test('a transaction that is left open is told as the age of the horizon', async () => {

@@ -152,7 +152,7 @@ test.each([
   ],
   [['freeze', 'customer', crypto.randomUUID()], 1, /^there is no customer /],
   [['freeze', 'customer', 'Acme'], 2, /must be a UUID/],
-  [['freeze', 'network', 'DOGECOIN'], 2, /must be one of BITCOIN, .* and WIRE/],
+  [['freeze', 'network', 'DOGECOIN'], 2, /must be one of BITCOIN, .*, WIRE/],
   [['freeze', 'all', '--reason', ' '], 2, /must have 1 to 500 characters/],
   [['unfreeze', 'all', '--cause', 'WHIM'], 2, /must be one of OPERATOR, /],
 ])('%s is refused and freezes nothing', async (args, code, says) => {

@@ -25,7 +25,7 @@ import {
   transaction,
   type Database,
 } from '../src/db/database.ts'
-import { PLACES } from '../src/db/distribution.ts'
+import { PLACES } from '../src/db/tables.ts'
 import { idsAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
 import { addressOn, Cluster, type Nodes } from '../src/db/nodes.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
@@ -63,7 +63,7 @@ export interface TestDatabase {
   /** For the service's role, which runs everything under test. */
   url: string
   db: Database
-  /** For the role that owns the schema: statements that the service may not make (src/db/privileges.ts). */
+  /** For the role that owns the schema: statements that the service may not make (src/db/tables.ts). */
   ownerUrl: string
   owner: Database
   /** Closes the pools and drops the database. */

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { PRIVILEGES } from '../src/db/privileges.ts'
+import { PRIVILEGES } from '../src/db/tables.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 const TABLES = Object.keys(PRIVILEGES)

@@ -1,6 +1,6 @@
 /*
  * What has ended stays ended. Each kind of record is ended through the API. Then a thief with the service's database role puts back
- * all that the role may write (src/db/privileges.ts), so that no table or column is missed, and the record is used through the API:
+ * all that the role may write (src/db/tables.ts), so that no table or column is missed, and the record is used through the API:
  * nothing happens, and `bursar verify` tells. test/thief.slow.test.ts changes one thing at a time.
  */
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
@@ -14,7 +14,7 @@ import {
 import { insertPasskey } from '../src/access/operators/passkeys.ts'
 import { disableApiClient } from '../src/access/tokens/api-clients.ts'
 import { transaction } from '../src/db/database.ts'
-import { PRIVILEGES } from '../src/db/privileges.ts'
+import { PRIVILEGES } from '../src/db/tables.ts'
 import { SEALED_END } from '../src/money/ledger/freeze-ends.ts'
 import { freeze, selectFreezes } from '../src/money/records/freezes.ts'
 import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'

@@ -1,5 +1,5 @@
 /*
- * A thief has the service's database role and no master key. The test does what that role may do (src/db/privileges.ts), one
+ * A thief has the service's database role and no master key. The test does what that role may do (src/db/tables.ts), one
  * thing at a time: it changes each column, inserts into each table and deletes from each table, on a database with records of
  * every kind. After each, the worker works. It may sign nothing but what was accepted and not paid, each payment once and as it
  * was accepted. SECURITY.md has a row for each of these things, and the test holds what the row says of `bursar verify`.
@@ -12,7 +12,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { momentAt } from '../src/db/ids.ts'
-import { PRIVILEGES } from '../src/db/privileges.ts'
+import { PRIVILEGES } from '../src/db/tables.ts'
 import { approveCooledAddresses } from '../src/resources/destination-addresses/approve-cooled-addresses.ts'
 import { makeDemo } from '../src/program/demo/make-demo.ts'
 import { Ledger } from '../src/money/movements/queue.ts'

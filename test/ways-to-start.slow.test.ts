@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { runAs, serverUser, type OsUser } from '../src/db/embedded/placement.ts'
-import { PRIVILEGES } from '../src/db/privileges.ts'
+import { PRIVILEGES } from '../src/db/tables.ts'
 import { advanceClock } from '../src/db/sandbox-clock.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { CLUSTER } from './cluster.ts'
@@ -70,7 +70,7 @@ async function makeGround(place: Place, mode: Mode, owner?: OsUser) {
     const withOwner = async (work: (url: string) => Promise<void>) => {
       const server = await EmbeddedPostgres.start({ dataDir: folder, log: () => undefined })
       try {
-        await work(await server.ownerUrl())
+        await work(server.ownerUrl)
       } finally {
         await server.stop()
       }

@@ -12,7 +12,6 @@ export function apiCommand(program: Command): void {
     .argument('<method>', METHODS.join(', '), oneOf(METHODS))
     .argument('<path>', 'path and query, such as /v2/profiles/{profile_id}/balances', path)
     .argument('[body]', 'JSON', json)
-    .option('--json', 'print JSON on one line')
     .addHelpText(
       'after',
       `

@@ -34,7 +34,6 @@ import { APPROVAL_STATUSES, type ApprovalDecision } from '../contract/approval.t
 const KEY_FILE_BYTES_MAX = 4_096
 const NAME_LENGTH_MAX = 100
 
-/** Defines `bursar approvals` and `bursar approvers`. */
 export function approvalCommands(program: Command): void {
   const approvals = define(
     program,

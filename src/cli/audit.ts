@@ -47,7 +47,6 @@ function defineList(audit: Subcommand): void {
     .option('--subject <id>', 'changes of this record')
     .option('--refused', 'only changes that were refused')
     .option('--limit <number>', `most records (1 to ${LIST_MAX})`, wholeNumber(1, LIST_MAX), 20)
-    .option('--json', 'print JSON, one line for each record')
     .list(inDatabase, {
       none: 'there are no such records',
       read: async ({ db }, { customer, actor, action, subject, refused, limit }: ListOptions) => {

@@ -3,14 +3,7 @@ import { userInfo } from 'node:os'
 import { pino, type Logger } from 'pino'
 import { connect, openCluster, type Connected } from '../program/connect.ts'
 import type { Nodes } from '../db/nodes.ts'
-import {
-  openDatabase,
-  OWNER,
-  tookTooLong,
-  transaction,
-  type Database,
-  type Transaction,
-} from '../db/database.ts'
+import { tookTooLong, transaction, withOwner, type Database, type Transaction } from '../db/database.ts'
 import { credentialsFile, openCredentials } from '../program/demo/credentials.ts'
 import { prepareDatabase, readStamp, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
@@ -106,7 +99,7 @@ export async function withDatabase<T>(
     sealBalancesWith(keys)
     try {
       await requireMode(db, settings.mode)
-      const applied = migrate ? await prepareDatabase(db, settings, await ownerUrl()) : []
+      const applied = migrate ? await prepareDatabase(db, settings, ownerUrl) : []
       const origin = originOfUser(operatorName())
       await recordMigrations(db, origin, applied)
       if (customer !== undefined) await requireCustomer(db, customer)
@@ -114,7 +107,7 @@ export async function withDatabase<T>(
       const rowMacs = async () => new RowMacs(await keys())
       const at = { db, settings, log, open, ownerUrl, applied, origin, did, keys, rowMacs }
       if (as === 'service') return await work(at)
-      return await asOwner(await ownerUrl(), (owner) => work({ ...at, db: owner }))
+      return await asOwner(ownerUrl, (owner) => work({ ...at, db: owner }))
     } finally {
       await disconnect()
     }
@@ -132,12 +125,7 @@ export async function asOwner<T>(url: string | undefined, work: (owner: Database
     throw new Error(
       'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers, waives screening and seals again; give its address',
     )
-  const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
-  try {
-    return await work(owner)
-  } finally {
-    await owner.end()
-  }
+  return withOwner(url, work)
 }
 
 /** The address at which operators reach the service: as it is set, as a live database is stamped, or as a sandbox wrote it. */

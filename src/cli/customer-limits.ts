@@ -12,7 +12,7 @@ import {
 } from '../money/records/customer-limits.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, inMigratedDatabase, requireCustomer } from './command-line.ts'
-import { define, type Subcommand } from './define.ts'
+import { define, oneOf, type Subcommand } from './define.ts'
 import { tableOf } from './table.ts'
 
 export function defineCustomerLimits(customer: Subcommand): void {
@@ -28,7 +28,7 @@ export function defineCustomerLimits(customer: Subcommand): void {
     })
   define(limits, 'set', 'set a limit of a customer; each process applies it within seconds')
     .argument('<customer_id>', 'customer', uuid)
-    .argument('<limit>', CUSTOMER_LIMITS.join(', '), limitName)
+    .argument('<limit>', CUSTOMER_LIMITS.join(', '), oneOf(CUSTOMER_LIMITS))
     .argument('<value>', 'a whole number, 0 for no limit, or "default"', limitValue)
     .answer(
       inMigratedDatabase,
@@ -47,12 +47,6 @@ export function defineCustomerLimits(customer: Subcommand): void {
         return [set, `${limit}: ${set.value}${set.is_default ? ' (default)' : ''}`]
       },
     )
-}
-
-function limitName(text: string): CustomerLimit {
-  const found = CUSTOMER_LIMITS.find((name) => name === text)
-  if (found === undefined) throw new InvalidArgumentError(`it must be one of ${CUSTOMER_LIMITS.join(', ')}.`)
-  return found
 }
 
 function limitValue(text: string): number | 'default' {

@@ -30,7 +30,6 @@ import { SIGNING_WAIT_MS, STILL_SIGNING } from './freezes.ts'
 import { linesOf } from './output.ts'
 import { ownProcess } from './own-process.ts'
 
-/** Defines `bursar customer`, `bursar client` and `bursar account`. */
 export function customerCommands(program: Command): void {
   const customer = define(program, 'customer', 'customers: the tenants, which own all other records')
   defineCustomers(customer)

@@ -18,7 +18,6 @@ import { EXIT } from './exit.ts'
 import { startProgress } from './progress.ts'
 import { ownProcess } from './own-process.ts'
 
-/** Defines `bursar migrate`, `bursar verify` and `bursar deployment`. */
 export function databaseCommands(program: Command): void {
   define(
     program,

@@ -4,11 +4,11 @@ import type { Column } from './table.ts'
 
 /** How commands are defined: their options, their answers and their lists. This module loads nothing of the service. */
 
-/** Reads one of these names, which are in capitals, from text in any case. For commander. */
+/** Reads one of these names from text in any case. For commander. */
 export const oneOf =
   <Name extends string>(names: readonly Name[]) =>
   (text: string): Name => {
-    const found = names.find((name) => name === text.toUpperCase())
+    const found = names.find((name) => name.toUpperCase() === text.toUpperCase())
     if (found === undefined) throw new InvalidArgumentError(`must be one of ${names.join(', ')}.`)
     return found
   }
@@ -44,9 +44,10 @@ export class Subcommand extends Command {
   answer<Context, Given extends unknown[], Options>(
     door: OpenContext<Context, Options>,
     work: (context: Context, ...given: Given) => Promise<CommandOutput>,
+    json = 'print JSON on one line',
   ): this {
     if (door.option !== undefined) this.option(...door.option)
-    if (!this.options.some(({ long }) => long === '--json')) this.option('--json', 'print JSON')
+    if (!this.options.some(({ long }) => long === '--json')) this.option('--json', json)
     return this.action((...given: unknown[]) => {
       const options = this.opts<Options & { json?: true }>()
       return door(async (context) => {
@@ -61,7 +62,7 @@ export class Subcommand extends Command {
     door: OpenContext<Context, Options>,
     { key, none, read, columns }: List<Context, Given, Row>,
   ): this {
-    return this.answer(door, async (context, ...given: Given) => {
+    const work = async (context: Context, ...given: Given): Promise<CommandOutput> => {
       const rows = await read(context, ...given)
       // Loaded for lists only, because tables need a library.
       const { tableOf } = await import('./table.ts')
@@ -69,7 +70,8 @@ export class Subcommand extends Command {
       if (key !== undefined) return [{ [key]: rows }, text]
       if (!this.opts<{ json?: true }>().json) return [undefined, text]
       for (const row of rows) print(row)
-    })
+    }
+    return this.answer(door, work, key === undefined ? 'print JSON, one line for each row' : undefined)
   }
 }
 

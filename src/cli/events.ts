@@ -19,7 +19,6 @@ export function eventCommands(program: Command): void {
     )
     .option('--object <id>', 'events of this record', uuid)
     .option('--limit <number>', 'most events (1 to 100)', wholeNumber(1, 100), 20)
-    .option('--json', 'print JSON, one line for each event')
     .list(overApi, {
       none: 'there are no such events',
       read: async (api, { type, object, limit }: ListOptions) => {
@@ -32,7 +31,6 @@ export function eventCommands(program: Command): void {
     })
   define(events, 'show', 'show an event with its object')
     .argument('<event_id>', 'event', uuid)
-    .option('--json', 'print JSON on one line')
     .answer(overApi, async (api, id: string) => {
       const event = await api.call<Event>('GET', `/v2/events/${id}`)
       return [event, JSON.stringify(event, null, 2)]
@@ -51,7 +49,6 @@ export function eventCommands(program: Command): void {
   define(events, 'resend', 'deliver an event again to its webhooks, or to one of them')
     .argument('<event_id>', 'event', uuid)
     .option('--webhook <id>', 'only to this webhook', uuid)
-    .option('--json', 'print JSON on one line')
     .answer(overApi, async (api, id: string, { webhook }: { webhook?: string }) => {
       const body = webhook === undefined ? {} : { webhook_id: webhook }
       const path = `/v2/events/${id}/resend`
@@ -80,13 +77,14 @@ interface TailOptions {
 export const lineOf = ({ created_at, type, object, id }: Event): string =>
   `${created_at}  ${type}  ${object.id}  (event ${id})`
 
-/** Adds a type, or a beginning of types with `.*`, to a list. For commander. */
-export function eventTypes(text: string, before: string[] | undefined): string[] {
-  const known = Object.keys(EVENT_TYPES)
-  const start = text.endsWith('.*') ? text.slice(0, -1) : undefined
-  if (!known.some((type) => (start === undefined ? type === text : type.startsWith(start))))
-    throw new InvalidArgumentError(
-      `must be a type of event, or the beginning of types with .*, such as transfer.*.`,
-    )
-  return [...(before ?? []), text]
+/** Reads a type of event, or a beginning of types, without the libraries that `matchesType` loads. For commander. */
+export function eventType(text: string): string {
+  const start = text.endsWith('*') ? text.slice(0, -1) : undefined
+  const isNamed = (type: string) => (start === undefined ? type === text : type.startsWith(start))
+  if (!Object.keys(EVENT_TYPES).some(isNamed))
+    throw new InvalidArgumentError(`${text} must be *, the beginning of types such as transfer.*, or a type.`)
+  return text
 }
+
+/** Reads several, each an argument of its own. */
+export const eventTypes = (text: string, before: string[] = []): string[] => [...before, eventType(text)]

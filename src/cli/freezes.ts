@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type Command } from 'commander'
+import type { Command } from 'commander'
 import { CRYPTO_NETWORKS } from '../contract/assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import {
@@ -26,12 +26,7 @@ import { ownProcess } from './own-process.ts'
 export const SIGNING_WAIT_MS = 30_000
 const REASON_LENGTH_MAX = 500
 
-function networkOrWire(text: string): string {
-  const name = text.toUpperCase()
-  if (![...CRYPTO_NETWORKS, 'WIRE'].includes(name))
-    throw new InvalidArgumentError(`must be one of ${CRYPTO_NETWORKS.join(', ')} and WIRE.`)
-  return name
-}
+const NETWORKS = [...CRYPTO_NETWORKS, 'WIRE']
 
 /** The kinds of freeze: the command's name, its argument, and how the argument becomes a target. */
 const TARGETS: {
@@ -60,13 +55,12 @@ const TARGETS: {
   {
     name: 'network',
     description: 'the withdrawals, replacements and sweeps of a network, or all wires',
-    argument: ['<network>', `${CRYPTO_NETWORKS.join(', ')} or WIRE`, networkOrWire],
+    argument: ['<network>', `one of ${NETWORKS.join(', ')}`, oneOf(NETWORKS)],
     target: async (_, name) => ({ kind: 'NETWORK', network: name }),
   },
   { name: 'all', description: 'everything', target: async () => ({ kind: 'ALL' }) },
 ]
 
-/** Defines `bursar freeze` and `bursar unfreeze`. */
 export function freezeCommands(program: Command): void {
   const freezing = define(
     program,

@@ -15,13 +15,12 @@ import { resendWithdrawal } from '../rails/payouts/resend-withdrawal.ts'
 import { resolveWithdrawal } from '../rails/payouts/resolve-withdrawal.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
-import { uuid } from './arguments.ts'
+import { textUpTo, uuid } from './arguments.ts'
 import { inDatabase, orBusy, withDatabase, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand, type OpenContext, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
-/** Defines `bursar networks` and `bursar withdrawal`. */
 export function networkCommands(program: Command): void {
   const networks = define(program, 'networks', 'the configured real networks')
   define(
@@ -136,6 +135,8 @@ function defineSent(withdrawal: Subcommand): void {
     })
 }
 
+const EVIDENCE_LENGTH_MAX = 1_000
+
 function defineResolve(withdrawal: Subcommand): void {
   define(
     withdrawal,
@@ -151,7 +152,7 @@ function defineResolve(withdrawal: Subcommand): void {
     .option(
       '--evidence <text>',
       'for paid and not-paid: what you checked, and where; kept with the record',
-      evidenceText,
+      textUpTo(EVIDENCE_LENGTH_MAX),
     )
     .option('--used-by <hash>', 'for sign-anew: the transaction with its nonce', transactionHash)
     .answer(onNetworks, async ({ db, adapters, did, origin }, id: string, options: Resolving) => {
@@ -174,7 +175,6 @@ interface Resolving {
   usedBy?: string
 }
 
-/** Opens the database and all real networks for a command. */
 const onNetworks: OpenContext<AtDatabase & { adapters: Map<CryptoNetwork, NetworkAdapter> }> = (work) =>
   withDatabase({}, async (at) => {
     const real = await openNetworks(at.settings, at.db)
@@ -193,14 +193,6 @@ export const onNetwork: OpenContext<AtNetwork, { network: CryptoNetwork }> = (wo
   })
 
 export const networkName = oneOf(CRYPTO_NETWORKS)
-
-const EVIDENCE_MAX = 1_000
-
-function evidenceText(text: string): string {
-  if (text.trim() === '' || text.length > EVIDENCE_MAX)
-    throw new InvalidArgumentError(`must be 1 to ${EVIDENCE_MAX} characters.`)
-  return text
-}
 
 /** Parses the transaction hash of a Bitcoin-family or EVM network for commander. */
 export function transactionHash(text: string): string {
@@ -244,10 +236,10 @@ function describeLane({ lane, held = {}, in_flight, journal, blocked }: LaneStat
   const parts = [
     ...amounts,
     `${in_flight} in flight`,
-    ...(journal ? [`the signer's next nonce ${journal.next_nonce}${describeAhead(journal)}`] : []),
-    ...(blocked ? [`BLOCKED: ${blocked.detail}`] : []),
+    journal && `the signer's next nonce ${journal.next_nonce}${describeAhead(journal)}`,
+    blocked && `BLOCKED: ${blocked.detail}`,
   ]
-  return `  lane ${lane}: ${parts.join(', ')}`
+  return `  lane ${lane}: ${parts.filter(Boolean).join(', ')}`
 }
 
 const describeAhead = ({ ahead }: NonNullable<LaneStatus['journal']>) =>
@@ -263,14 +255,13 @@ const describeStuck = ({ transfer_id, crypto_tx_hash, seconds }: NonNullable<Net
 
 function describeNetwork(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
+  const { behind, confirmations_by_value: depths, signer } = report
   const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
-  return [
+  const lines = [
     `${crypto_network}: ${reachable ? `at height ${height}, ${typeof confirmations === 'number' ? `${confirmations} confirmations` : `confirmed when ${confirmations}`}` : `NOT REACHABLE: ${error}`}`,
-    ...(report.behind ? [`  THE NODE IS BEHIND: ${report.behind}`] : []),
-    ...(report.confirmations_by_value
-      ? [`  deposits need ${depthsText(report.confirmations_by_value)} confirmations`]
-      : []),
-    ...(report.experimental ? ['  its adapter is EXPERIMENTAL: try it on a test network first'] : []),
+    behind && `  THE NODE IS BEHIND: ${behind}`,
+    depths && `  deposits need ${depthsText(depths)} confirmations`,
+    report.experimental && '  its adapter is EXPERIMENTAL: try it on a test network first',
     ...custody.map(
       ({ asset, held, hot_wallet, in_custody, in_cold, difference, short, unexplained }) =>
         `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}${in_cold === undefined ? '' : `, in cold storage ${in_cold}`}, difference ${difference}${short ? ': TOO LITTLE' : unexplained === undefined ? '' : `: ${unexplained} NOT ACKNOWLEDGED`}`,
@@ -279,9 +270,7 @@ function describeNetwork(report: NetworkReport): string {
       ({ address, held, asset }) => `  former hot wallet ${address}: ${held} ${asset}`,
     ),
     ...report.lanes.map(describeLane),
-    ...(report.signer
-      ? [`  signer: ${report.signer.reachable ? 'answers' : `DOWN: ${report.signer.error}`}`]
-      : []),
+    signer && `  signer: ${signer.reachable ? 'answers' : `DOWN: ${signer.error}`}`,
     ...report.fees.map(
       ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,
     ),
@@ -292,17 +281,17 @@ function describeNetwork(report: NetworkReport): string {
     ),
     ...report.frozen.map(({ reason, detail, since }) => `  FROZEN since ${since} (${reason}): ${detail}`),
     ...report.taken_back.slice(0, TAKEN_BACK_SHOWN).map(describeTakenBack),
-    ...(report.taken_back.length > TAKEN_BACK_SHOWN
-      ? [`  and ${report.taken_back.length - TAKEN_BACK_SHOWN} more transactions`]
-      : []),
+    report.taken_back.length > TAKEN_BACK_SHOWN &&
+      `  and ${report.taken_back.length - TAKEN_BACK_SHOWN} more transactions`,
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
-    ...(report.stuck ? [describeStuck(report.stuck)] : []),
-    ...(report.asked ? [`  the first ASKED has waited ${report.asked.oldest_seconds} s for the signer`] : []),
+    report.stuck && describeStuck(report.stuck),
+    report.asked && `  the first ASKED has waited ${report.asked.oldest_seconds} s for the signer`,
     ...waiting.map(
       ({ code, detail, count, since }) => `  ${count} waiting since ${since}: ${code}: ${detail}`,
     ),
     ...report.uncredited.map(
       ({ reason, count, since }) => `  ${count} deposits not credited since ${since}: ${reason}`,
     ),
-  ].join('\n')
+  ]
+  return lines.filter(Boolean).join('\n')
 }

@@ -174,14 +174,9 @@ function defineWays(operator: Subcommand): void {
       key: 'sessions',
       read: async ({ db }, id: string) => {
         await changing(db, id, async () => undefined)
-        return (await listSessions(db, id)).map((one) => ({
-          session_id: one.id,
-          method: one.method,
-          status: one.is_open ? 'OPEN' : 'ENDED',
-          created_at: one.created_at,
-          last_used_at: one.used_at,
-          expires_at: one.expires_at,
-          ended_at: one.ended_at,
+        return (await listSessions(db, id)).map(({ id: session_id, method, is_open, used_at, ...one }) => ({
+          ...{ session_id, method, status: is_open ? 'OPEN' : 'ENDED', created_at: one.created_at },
+          ...{ last_used_at: used_at, expires_at: one.expires_at, ended_at: one.ended_at },
         }))
       },
       columns: ['session_id', 'method', 'status', 'created_at', 'last_used_at', 'expires_at'],

@@ -62,7 +62,7 @@ test.each<[string, string[], RegExp]>([
   [
     'layout',
     ['import', 'a.csv', '--market', 'BTCUSD', '--layout', 'x'],
-    /Allowed choices are kraken, kraken-vwap, binance, ohlcv, coinbase, .*price/,
+    /Allowed choices are kraken, kraken-vwap, binance, .*, price/,
   ],
   ['interval', ['import', 'a.csv', '--market', 'BTCUSD', '--interval', '16d'], /at most 15 days/],
   ['list of markets', ['follow', '--exchange', 'kraken', '--markets', ','], /no market/],

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { EXIT, fail } from './exit.ts'
 import { ownProcess } from './own-process.ts'
-import { engines, version } from '../package.ts'
+import { version } from '../package.ts'
 
 const HELP = `
 Exit codes: 0 done; 1 failed, or found a fault (verify, audit verify, doctor, networks status, statements explain);
@@ -24,13 +24,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['webhooks'], async () => (await import('./webhooks.ts')).webhookCommands],
   [['listen'], async () => (await import('./listen.ts')).listenCommand],
   [['trigger'], async () => (await import('./trigger/trigger.ts')).triggerCommand],
-  [
-    ['doctor'],
-    async () => {
-      const { doctorCommand } = await import('./doctor/doctor.ts')
-      return (program) => doctorCommand(program, engines.node)
-    },
-  ],
+  [['doctor'], async () => (await import('./doctor/doctor.ts')).doctorCommand],
   [['migrate', 'verify', 'deployment'], async () => (await import('./database.ts')).databaseCommands],
   [['audit'], async () => (await import('./audit.ts')).auditCommands],
   [['customer', 'client', 'account'], async () => (await import('./customers.ts')).customerCommands],

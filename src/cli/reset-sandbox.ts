@@ -1,7 +1,8 @@
 import { sessionsOfProcess, transaction, WRITER, type Database, type Transaction } from '../db/database.ts'
 import { isDistributed } from '../db/distribution.ts'
-import { FUNCTIONS, PRIVILEGES } from '../db/privileges.ts'
+import { FUNCTIONS } from '../db/privileges.ts'
 import { DROP_CLOCK } from '../db/sandbox-clock.ts'
+import { PRIVILEGES } from '../db/tables.ts'
 import { readStamp, requireGenuineStamp } from '../program/deployment.ts'
 import type { Settings } from '../settings.ts'
 

@@ -33,8 +33,7 @@ export function sandboxCommands(program: Command): void {
 }
 
 /** Drops all tables, and creates them again. The next start makes the demo, whose API client keeps its id and secret. */
-async function empty({ db, settings, ownerUrl }: AtDatabase): Promise<void> {
-  const url = await ownerUrl()
+async function empty({ db, settings, ownerUrl: url }: AtDatabase): Promise<void> {
   await (url === undefined ? dropAll(db) : asOwner(url, dropAll))
   await prepareDatabase(db, settings, url)
 }

@@ -23,7 +23,6 @@ interface Selection {
   json?: true
 }
 
-/** Defines `bursar statements` and `bursar rewards`. */
 export function statementCommands(program: Command): void {
   const statements = define(program, 'statements', 'monthly statements of the USDG reward')
   defineMonthly(statements)

@@ -14,13 +14,12 @@ import { tableOf } from './table.ts'
 
 const LIST_MAX = 1_000
 
-/** Defines `bursar transfer` and `bursar balance`: what the API shows a customer, for operators without its credentials. */
+/** What the API shows a customer, for operators without its credentials. */
 export function transferCommands(program: Command): void {
   const transfer = define(program, 'transfer', 'transfers of a customer: each movement of money')
   defineList(transfer)
   define(transfer, 'show', 'show a transfer with its ledger entries, its transactions, and why it waits')
     .argument('<transfer_id>', 'transfer', uuid)
-    .option('--json', 'print JSON on one line')
     .answer(inDatabase, async ({ db }, id: string) => {
       const owner = await findOwner(db, id)
       if (owner === undefined) throw new Error(`there is no transfer ${id}`)
@@ -97,7 +96,6 @@ function defineList(transfer: Subcommand): void {
     .addOption(new Option('--status <status>', 'transfers of this status').choices(TransferStatus.enum))
     .option('--ref-id <ref_id>', 'the transfer with this ref_id')
     .option('--limit <number>', `most transfers (1 to ${LIST_MAX})`, wholeNumber(1, LIST_MAX), 20)
-    .option('--json', 'print JSON, one line for each transfer')
     .list(inDatabase, {
       none: 'there are no such transfers',
       read: async ({ db }, { customer, type, status, refId, limit }: ListOptions) => {

@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
-import type { TreasuryTransfer } from '../money/records/treasury.ts'
 import {
   acknowledgeTransaction,
   cancelTreasuryTransfer,
@@ -10,16 +9,16 @@ import {
   orderTreasurySend,
   selectTreasuryTransfers,
   type Acknowledged,
+  type Ordered,
 } from '../rails/treasury/treasury.ts'
 import { confirmSend, planRefill, type PlannedRefill } from '../rails/treasury/refills.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, orBusy, type AtDatabase } from './command-line.ts'
-import { define, type Subcommand } from './define.ts'
+import { define, type CommandOutput, type Subcommand } from './define.ts'
 import { networkName, onNetwork, transactionHash } from './networks.ts'
 
 const LIST_MAX = 1_000
 
-/** Defines `bursar treasury` and `bursar wallet`. */
 export function treasuryCommands(program: Command): void {
   defineTransfers(define(program, 'treasury', 'transfers between hot wallets and cold storage'))
   defineWallet(define(program, 'wallet', 'the hot wallet of a network'))
@@ -48,8 +47,7 @@ function defineTransfers(treasury: Subcommand): void {
       const send = { network, asset, amount, destination_address: to, reference }
       const { transfer, is_new } = await orderTreasurySend(await orderingAt(at), at.adapter, send)
       if (is_new) at.did('ordered a treasury transfer', { transfer_id: transfer.id, ...send })
-      const text = `${is_new ? 'Ordered' : 'Already ordered'}: ${describeTransfer(transfer)}`
-      return [{ ...transfer, is_new }, text]
+      return answerOf({ transfer, is_new }, 'Already ordered')
     })
   defineAsked(treasury)
   define(treasury, 'list', `list treasury transfers and their status, newest first (${LIST_MAX} at most)`)
@@ -94,10 +92,7 @@ function defineAsked(treasury: Subcommand): void {
     .answer(onNetwork, async (at, asked: Pick<SendOptions, 'network' | 'asset' | 'amount'>) => {
       const { transfer, is_new } = await confirmSend(await orderingAt(at), at.adapter, asked)
       if (is_new) at.did('confirmed a proposed treasury transfer', { transfer_id: transfer.id, ...asked })
-      return [
-        { ...transfer, is_new },
-        `${is_new ? 'Ordered' : 'Already ordered'}: ${describeTransfer(transfer)}`,
-      ]
+      return answerOf({ transfer, is_new }, 'Already ordered')
     })
   define(
     treasury,
@@ -154,8 +149,7 @@ function defineWallet(wallet: Subcommand): void {
       const ordering = await orderingAt(at)
       const { transfer, is_new } = await orderConsolidation(ordering, at.adapter, network, maxFeeRate)
       if (is_new) at.did('ordered a consolidation', { transfer_id: transfer.id, network })
-      const text = `${is_new ? 'Ordered' : 'A consolidation is under way'}: ${describeTransfer(transfer)}`
-      return [{ ...transfer, is_new }, text]
+      return answerOf({ transfer, is_new }, 'A consolidation is under way')
     })
   define(
     wallet,
@@ -190,8 +184,11 @@ interface AcknowledgeOptions {
   notAWithdrawal?: boolean
 }
 
-const describeTransfer = (one: TreasuryTransfer) =>
-  `${one.amount} ${one.asset} over ${one.crypto_network} to ${one.destination_address}, ${one.status} (${one.id})`
+function answerOf({ transfer, is_new }: Ordered, unlessNew: string): CommandOutput {
+  const { id, amount, asset, crypto_network, destination_address, status } = transfer
+  const what = `${amount} ${asset} over ${crypto_network} to ${destination_address}, ${status} (${id})`
+  return [{ ...transfer, is_new }, `${is_new ? 'Ordered' : unlessNew}: ${what}`]
+}
 
 function describeAcknowledged({
   crypto_tx_hash,

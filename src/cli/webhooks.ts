@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import { Argument, InvalidArgumentError, Option, type Command } from 'commander'
+import { Argument, Option, type Command } from 'commander'
 import { EVENT_TYPES, type EventType } from '../contract/event-types.ts'
 import { UUID } from '../db/ids.ts'
-import { matchesType } from '../money/records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../money/records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../money/records/webhook-delivery.ts'
 import { overApi, Refused, until, type Api, type ListPage } from './call-api.ts'
 import { APPROVAL, uuid, wholeNumber } from './arguments.ts'
 import { define, type Subcommand } from './define.ts'
+import { eventType } from './events.ts'
 import { linesOf, print } from './output.ts'
 
 const TYPES = Object.keys(EVENT_TYPES) as EventType[]
@@ -42,21 +42,19 @@ export function webhookCommands(program: Command): void {
     'the webhooks of a customer: endpoints that events are delivered to',
   )
   defineCreate(webhooks)
-  define(webhooks, 'list', 'list the webhooks, newest first; secrets are never shown again')
-    .option('--json', 'print JSON, one line for each webhook')
-    .list(overApi, {
-      none: 'there are no webhooks',
-      read: async (api) => {
-        const all: Webhook[] = []
-        for await (const webhook of eachWebhook(api)) all.push(webhook)
-        return all
-      },
-      columns: [
-        ...(['name', 'status', 'failing_since'] as const),
-        ['event_types', ({ event_types }) => event_types.join(', ')],
-        ...(['url', 'id'] as const),
-      ],
-    })
+  define(webhooks, 'list', 'list the webhooks, newest first; secrets are never shown again').list(overApi, {
+    none: 'there are no webhooks',
+    read: async (api) => {
+      const all: Webhook[] = []
+      for await (const webhook of eachWebhook(api)) all.push(webhook)
+      return all
+    },
+    columns: [
+      ...(['name', 'status', 'failing_since'] as const),
+      ['event_types', ({ event_types }) => event_types.join(', ')],
+      ...(['url', 'id'] as const),
+    ],
+  })
   defineTest(webhooks)
   defineRotate(webhooks)
   defineRecover(webhooks)
@@ -201,9 +199,8 @@ function defineDeliveries(webhooks: Subcommand): void {
     .addOption(
       new Option('--status <status>', 'only with this status').choices(['PENDING', 'DELIVERED', 'FAILED']),
     )
-    .option('--type <type>', 'only of this type, or of its beginning such as transfer.*', type)
+    .option('--type <type>', 'only of this type, or of its beginning such as transfer.*', eventType)
     .option('--limit <number>', 'most deliveries (1 to 100)', wholeNumber(1, PAGE), 20)
-    .option('--json', 'print JSON, one line for each delivery')
     .addHelpText(
       'after',
       '\ntime is in UTC; tries is the number of attempts; next says when the next one is due.',
@@ -263,12 +260,5 @@ async function* eachWebhook(api: Api): AsyncGenerator<Webhook, void> {
   }
 }
 
-/** Reads a type of event, or a beginning of types. For commander. */
-function type(text: string): string {
-  if (!TYPES.some((known) => matchesType(known, [text])))
-    throw new InvalidArgumentError(`${text} must be *, the beginning of types such as transfer.*, or a type.`)
-  return text
-}
-
-const types = (text: string): string[] => text.split(',').map((one) => type(one.trim()))
+const types = (text: string): string[] => text.split(',').map((one) => eventType(one.trim()))
 const uuids = (text: string): string[] => text.split(',').map((one) => uuid(one.trim()))

@@ -2,7 +2,7 @@ import { failed, ok, warn, warnings, type Finding } from '../finding.ts'
 import { inOrder, openDatabase, transaction, type Database } from './database.ts'
 import { isDistributed } from './distribution.ts'
 import { addressOn, Cluster, type Node } from './nodes.ts'
-import { PRIVILEGES } from './privileges.ts'
+import { PRIVILEGES } from './tables.ts'
 
 /**
  * Most milliseconds between the clocks of two nodes. No money depends on it: a customer's records have times of its node's clock

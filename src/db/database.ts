@@ -139,6 +139,16 @@ export function openDatabase(
   return pool
 }
 
+/** Works in a session of the role that owns the schema, at this address. */
+export async function withOwner<T>(url: string, work: (owner: Database) => Promise<T>): Promise<T> {
+  const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
+  try {
+    return await work(owner)
+  } finally {
+    await owner.end()
+  }
+}
+
 const ownSessions = new Set<number>()
 
 /** The sessions of this process, as PostgreSQL numbers them (`pg_stat_activity.pid`). */
@@ -166,8 +176,8 @@ export const coordinatorOf = (db: Queryable): Database | undefined => coordinato
 const citusSessions = new WeakSet<object>()
 
 /** Asks whether the database has Citus. A pool asks with its first session, before it hands that session out. */
-async function hasCitus(session: Transaction): Promise<boolean> {
-  const { rowCount } = await session.query(`select 1 from pg_extension where extname = 'citus'`)
+export async function hasCitus(db: Queryable): Promise<boolean> {
+  const { rowCount } = await db.query(`select 1 from pg_extension where extname = 'citus'`)
   return rowCount === 1
 }
 

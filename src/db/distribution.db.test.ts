@@ -23,7 +23,8 @@ import {
   type TestDatabase,
 } from '../../test/support.ts'
 import { openDatabase, transaction, WRITER } from './database.ts'
-import { distributeNewTables, isDistributed, PLACES } from './distribution.ts'
+import { distributeNewTables, isDistributed } from './distribution.ts'
+import { PLACES } from './tables.ts'
 import { PLATFORM_ID } from './ids.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 

@@ -1,95 +1,5 @@
-import { transaction, WRITER, type Database, type Queryable, type Transaction } from './database.ts'
-
-/**
- * The place of a table's rows on a distributed database:
- * CUSTOMER: on the shard of the row's customer, together with all other rows of that customer.
- * EVERYWHERE: a copy on each node, because statements read the table together with a customer's rows.
- * READABLE: on the coordinator; other nodes read and write it through the coordinator, in one transaction with a customer's rows.
- * COORDINATOR: on the coordinator alone, unknown to other nodes.
- */
-export type TablePlacement = 'CUSTOMER' | 'EVERYWHERE' | 'READABLE' | 'COORDINATOR'
-
-/**
- * The place of each table. A new table needs a line here: `migrate` refuses to distribute a table that it does not know. Tables
- * of prices and of the simulated chain stay on the coordinator alone: their statements use what Citus refuses.
- */
-export const PLACES: Readonly<Record<string, TablePlacement>> = {
-  account_members: 'CUSTOMER',
-  accounts: 'CUSTOMER',
-  acknowledged_transactions: 'COORDINATOR',
-  api_clients: 'CUSTOMER',
-  approval_decisions: 'CUSTOMER',
-  approvals: 'CUSTOMER',
-  approvers: 'CUSTOMER',
-  address_series: 'COORDINATOR',
-  asked_addresses: 'COORDINATOR',
-  audit_heads: 'CUSTOMER',
-  audit_links: 'CUSTOMER',
-  audit_log: 'CUSTOMER',
-  balances: 'CUSTOMER',
-  bank_wires: 'EVERYWHERE',
-  crypto_destination_addresses: 'CUSTOMER',
-  credited_deposits: 'CUSTOMER',
-  customer_fee_checks: 'CUSTOMER',
-  customer_freezes: 'CUSTOMER',
-  customer_limits: 'CUSTOMER',
-  customers: 'CUSTOMER',
-  decided_orchestrations: 'CUSTOMER',
-  deployment: 'READABLE',
-  deposit_addresses: 'CUSTOMER',
-  entries: 'CUSTOMER',
-  event_history: 'READABLE',
-  events: 'CUSTOMER',
-  evm_holdings: 'CUSTOMER',
-  evm_nonces: 'READABLE',
-  evm_sweeps: 'CUSTOMER',
-  fee_quotes: 'CUSTOMER',
-  fiat_accounts: 'CUSTOMER',
-  fiat_deposit_instructions: 'CUSTOMER',
-  freezes: 'READABLE',
-  identities: 'CUSTOMER',
-  incoming_transfers: 'CUSTOMER',
-  institution_members: 'CUSTOMER',
-  markets: 'COORDINATOR',
-  network_cursors: 'COORDINATOR',
-  network_fee_checks: 'COORDINATOR',
-  network_genesis: 'COORDINATOR',
-  failed_transactions: 'READABLE',
-  network_transactions: 'READABLE',
-  operator_challenges: 'COORDINATOR',
-  operator_links: 'COORDINATOR',
-  operator_passkeys: 'COORDINATOR',
-  operator_sessions: 'COORDINATOR',
-  operators: 'COORDINATOR',
-  orchestration_rules: 'CUSTOMER',
-  orchestrations: 'CUSTOMER',
-  outgoing_transfers: 'CUSTOMER',
-  policies: 'CUSTOMER',
-  policy_windows: 'CUSTOMER',
-  price_imports: 'COORDINATOR',
-  price_minutes: 'COORDINATOR',
-  price_points: 'COORDINATOR',
-  profiles: 'CUSTOMER',
-  refills: 'COORDINATOR',
-  replaced_transactions: 'CUSTOMER',
-  resolved_withdrawals: 'CUSTOMER',
-  reward_rates: 'EVERYWHERE',
-  schema_version: 'COORDINATOR',
-  screening_requirement: 'READABLE',
-  screenings: 'CUSTOMER',
-  seen_deposits: 'CUSTOMER',
-  signing_keys: 'COORDINATOR',
-  simulated_chain: 'COORDINATOR',
-  solana_lanes: 'READABLE',
-  statements: 'CUSTOMER',
-  traces: 'CUSTOMER',
-  transfers: 'CUSTOMER',
-  wallet_checks: 'COORDINATOR',
-  webhook_attempts: 'CUSTOMER',
-  webhook_deliveries: 'CUSTOMER',
-  webhooks: 'CUSTOMER',
-  withdrawal_names: 'CUSTOMER',
-}
+import { hasCitus, transaction, WRITER, type Database, type Queryable, type Transaction } from './database.ts'
+import { PLACES, type TablePlacement } from './tables.ts'
 
 /** The table whose rows are the customers. All tables of a customer are distributed like it. */
 const ANCHOR = 'customers'
@@ -118,11 +28,6 @@ export async function isDistributed(db: Queryable): Promise<boolean> {
     'select 1 from pg_dist_partition where logicalrelid = to_regclass($1)',
     [ANCHOR],
   )
-  return rowCount === 1
-}
-
-async function hasCitus(db: Queryable): Promise<boolean> {
-  const { rowCount } = await db.query(`select 1 from pg_extension where extname = 'citus'`)
   return rowCount === 1
 }
 

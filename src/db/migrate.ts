@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import Postgrator from 'postgrator'
 import { distributeNewTables, isDistributed } from './distribution.ts'
-import { lacksPrivilege, OWNER, openDatabase, transaction, type Database } from './database.ts'
-import { applyPrivileges, faultsOfRole, PRIVILEGES } from './privileges.ts'
+import { lacksPrivilege, transaction, withOwner, type Database } from './database.ts'
+import { applyPrivileges, faultsOfRole } from './privileges.ts'
+import { PRIVILEGES } from './tables.ts'
 import { takeLock } from './locks.ts'
 import { ROOT } from '../package.ts'
 
@@ -81,14 +82,9 @@ export async function bringUpToDate(service: Database, ownerUrl: string | undefi
     await requireUpToDate(service, MIGRATE_AS_OWNER)
     return []
   }
-  const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined, applicationName: OWNER })
-  try {
-    const applied = await migrate(owner, role)
-    await requireUpToDate(service, 'DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL must name one database')
-    return applied
-  } finally {
-    await owner.end()
-  }
+  const applied = await withOwner(ownerUrl, (owner) => migrate(owner, role))
+  await requireUpToDate(service, 'DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL must name one database')
+  return applied
 }
 
 const MIGRATE_AS_OWNER =

@@ -15,7 +15,9 @@ import type { TestDatabase } from '../../test/support.ts'
 import { SEALED_TABLES } from '../money/records/row-macs.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { bringUpToDate, migrate } from './migrate.ts'
-import { grantDifferences, faultsOfRole, FUNCTIONS, PRIVILEGES, undeclaredTables } from './privileges.ts'
+import { undeclaredTables } from '../../test/undeclared-tables.ts'
+import { grantDifferences, faultsOfRole, FUNCTIONS } from './privileges.ts'
+import { PRIVILEGES } from './tables.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -125,7 +127,7 @@ describe("as the service's role", () => {
 describe('PRIVILEGES', () => {
   test('has a line for every table and no others', async () => {
     const undeclared = await undeclaredTables(database.db)
-    expect(undeclared, 'missing in src/db/privileges.ts: declare the privileges of the service').toEqual([])
+    expect(undeclared, 'missing in src/db/tables.ts: declare the privileges of the service').toEqual([])
     const { rows } = await database.db.query<{ name: string }>(
       `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`,
     )
@@ -198,7 +200,7 @@ describe('PRIVILEGES', () => {
     const wanted = needed()
     const lacking = [...wanted].filter(([what]) => !declared.includes(what) && !OF_THE_OWNER.includes(what))
     expect(
-      lacking.map(([what, file]) => `${what}, which src/${file} needs, is missing in src/db/privileges.ts`),
+      lacking.map(([what, file]) => `${what}, which src/${file} needs, is missing in src/db/tables.ts`),
     ).toEqual([])
     // The statements that seal rows name no table (src/money/records/row-macs.ts).
     for (const table of SEALED_TABLES)

@@ -1,9 +1,8 @@
 import {
   lacksPrivilege,
-  openDatabase,
-  OWNER,
   SANDBOX_CLOCK as SCHEMA,
   transaction,
+  withOwner,
   type Database,
   type Transaction,
 } from './database.ts'
@@ -45,13 +44,9 @@ export async function advanceClock(
 ): Promise<Moment> {
   if (await isDistributed(service))
     throw new ClockNotMoved('the clock of a distributed database is not moved')
-  if (ownerUrl === undefined) return advance(service, duration)
-  const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined, applicationName: OWNER })
-  try {
-    return await advance(owner, duration)
-  } finally {
-    await owner.end()
-  }
+  return ownerUrl === undefined
+    ? advance(service, duration)
+    : withOwner(ownerUrl, (owner) => advance(owner, duration))
 }
 
 async function advance(owner: Database, duration: string): Promise<Moment> {

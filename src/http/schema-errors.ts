@@ -33,70 +33,56 @@ const LISTED_MAX = 25
 
 /** Describes a validation error: the field and the rule, in the words of the contract. */
 function describe(error: ErrorObject, part: string): string {
-  const field = fieldName(error.instancePath)
-  const where = field === '' ? `the ${part === 'querystring' ? 'query' : part}` : field
-  const params = error.params as Record<string, unknown>
-  if (part === 'querystring' && error.data === '') return `${where} ${IS_EMPTY}`
-  switch (error.keyword) {
-    case 'required':
-      return `${fieldName(`${error.instancePath}/${String(params.missingProperty)}`)} is required${part === 'querystring' ? meaningOf(error) : ''}`
-    case 'additionalProperties':
-      return `${fieldName(`${error.instancePath}/${String(params.additionalProperty)}`) || '""'} is not a known ${
-        part === 'querystring' ? 'query parameter' : 'field'
-      }`
-    case 'type':
-      if (part === 'querystring' && Array.isArray(error.data)) return `${where} is given more than once`
-      return `${where} must be ${[params.type].flat().map(String).map(article).join(' or ')}`
-    case 'enum': {
-      const values = params.allowedValues as unknown[]
-      return values.length > LISTED_MAX
-        ? `${where}: ${JSON.stringify(error.data).slice(0, 60)} is none of the ${values.length} values that the API reference lists, such as ${String(values[0])}`
-        : `${where} must be one of ${values.join(', ')}`
-    }
-    case 'const':
-      return `${where} must be ${JSON.stringify(params.allowedValue)}`
-    case 'pattern':
-      return `${where} ${ruleOf(error) ?? `must match the pattern ${String(params.pattern)}`}`
-    case 'format': {
-      const rule = `${where} must be ${FORMATS[String(params.format)] ?? String(params.format)}`
-      const unescaped = part === 'querystring' && OFFSET_AFTER_SPACE.test(String(error.data))
-      return unescaped ? `${rule}; write the + of its offset as %2B` : rule
-    }
-    case 'birth':
-      return `${where} must be a date from 1800 on, and not in the future`
-    case 'textKind':
-      return `${where} must not be blank${error.schema === 'LINES' ? '' : ', and must be one line'}${
-        error.schema === 'ID'
-          ? ' without invisible characters'
-          : error.schema === 'POSTAL'
-            ? ' without emoji'
-            : ''
-      }`
-    case 'uniqueItems':
-      return `${where} must not name a value twice`
-    case 'maxLength':
-      return `${where} must have at most ${Number(params.limit)} characters`
-    case 'minLength':
-      return `${where} must have at least ${Number(params.limit)} characters`
-    case 'minItems':
-      return `${where} must have at least ${Number(params.limit)} ${Number(params.limit) === 1 ? 'value' : 'values'}`
-    case 'maxItems':
-      return `${where} must have at most ${Number(params.limit)} values`
-    case 'maxProperties':
-      return `${where} must have at most ${Number(params.limit)} ${membersOf(error)}`
-    case 'maxBytes':
-      return `${where} must have at most ${Number(error.schema)} bytes as JSON`
-    case 'minProperties':
-      return `${where} must have at least ${Number(params.limit)} ${membersOf(error)}`
-    case 'propertyNames':
-      return `${where}: a key must have at most 100 characters`
-    case 'minimum':
-      return `${where} must be at least ${Number(params.limit)}`
-    case 'maximum':
-      return `${where} must be at most ${Number(params.limit)}`
-    default:
-      return `${where} ${error.message ?? 'is invalid'}`
-  }
+  const { missingProperty, additionalProperty } = error.params as Record<string, string | undefined>
+  const inQuery = part === 'querystring'
+  const field = (member?: string) =>
+    fieldName(member === undefined ? error.instancePath : `${error.instancePath}/${member}`)
+  const where = field() || `the ${inQuery ? 'query' : part}`
+  if (inQuery && error.data === '') return `${where} ${IS_EMPTY}`
+  if (missingProperty !== undefined)
+    return `${field(missingProperty)} is required${inQuery ? meaningOf(error) : ''}`
+  if (additionalProperty !== undefined)
+    return `${field(additionalProperty) || '""'} is not a known ${inQuery ? 'query parameter' : 'field'}`
+  if (inQuery && error.keyword === 'type' && Array.isArray(error.data))
+    return `${where} is given more than once`
+  const rule = RULES[error.keyword]?.(error, error.params) ?? ` ${error.message ?? 'is invalid'}`
+  const unescaped = inQuery && error.keyword === 'format' && OFFSET_AFTER_SPACE.test(String(error.data))
+  return `${where}${rule}${unescaped ? '; write the + of its offset as %2B' : ''}`
+}
+
+type Params = Record<string, unknown>
+/** What follows the name of the field, by the keyword of the schema. */
+const RULES: Record<string, (error: ErrorObject, params: Params) => string> = {
+  type: (_, { type }) => ` must be ${[type].flat().map(String).map(article).join(' or ')}`,
+  enum: ({ data }, { allowedValues }) => {
+    const values = allowedValues as unknown[]
+    return values.length > LISTED_MAX
+      ? `: ${JSON.stringify(data).slice(0, 60)} is none of the ${values.length} values that the API reference lists, such as ${String(values[0])}`
+      : ` must be one of ${values.join(', ')}`
+  },
+  const: (_, { allowedValue }) => ` must be ${JSON.stringify(allowedValue)}`,
+  pattern: (error, { pattern }) => ` ${ruleOf(error) ?? `must match the pattern ${String(pattern)}`}`,
+  format: (_, { format }) => ` must be ${FORMATS[String(format)] ?? String(format)}`,
+  birth: () => ' must be a date from 1800 on, and not in the future',
+  textKind: ({ schema }) => ` must not be blank${TEXT_KINDS[String(schema)] ?? ', and must be one line'}`,
+  uniqueItems: () => ' must not name a value twice',
+  maxLength: (_, { limit }) => ` must have at most ${Number(limit)} characters`,
+  minLength: (_, { limit }) => ` must have at least ${Number(limit)} characters`,
+  minItems: (_, { limit }) =>
+    ` must have at least ${Number(limit)} ${Number(limit) === 1 ? 'value' : 'values'}`,
+  maxItems: (_, { limit }) => ` must have at most ${Number(limit)} values`,
+  maxProperties: (error, { limit }) => ` must have at most ${Number(limit)} ${membersOf(error)}`,
+  minProperties: (error, { limit }) => ` must have at least ${Number(limit)} ${membersOf(error)}`,
+  maxBytes: ({ schema }) => ` must have at most ${Number(schema)} bytes as JSON`,
+  propertyNames: () => ': a key must have at most 100 characters',
+  minimum: (_, { limit }) => ` must be at least ${Number(limit)}`,
+  maximum: (_, { limit }) => ` must be at most ${Number(limit)}`,
+}
+
+const TEXT_KINDS: Record<string, string> = {
+  LINES: '',
+  ID: ', and must be one line without invisible characters',
+  POSTAL: ', and must be one line without emoji',
 }
 
 /** Matches a date-time in a query whose + was decoded as a space, as in a form. */

@@ -11,7 +11,7 @@ import { blame, type Settings } from '../settings.ts'
 export interface Connected {
   db: Database
   /** URL of the same database for the role that owns the schema, if known. For migrations only. */
-  ownerUrl: () => Promise<string | undefined>
+  ownerUrl: string | undefined
   /** Another pool on the same database, or on another node of its cluster (`<host>:<port>`). */
   open: (max: number, limits?: Limits, node?: string) => Database
   /** Ends all pools, and stops the embedded server if no other process is attached. */
@@ -79,7 +79,7 @@ export async function connect(
     return pool
   }
   const db = open(max, limits)
-  const ownerUrl = async () => (embedded === undefined ? settings.migrationsDatabaseUrl : embedded.ownerUrl())
+  const ownerUrl = embedded === undefined ? settings.migrationsDatabaseUrl : embedded.ownerUrl
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.end()))
     await Promise.all([...checks.values()].map((check) => check.stop()))

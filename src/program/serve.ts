@@ -106,7 +106,7 @@ export async function serve(
       () => Promise.resolve(masterKeys),
       (profileId, objection) => tellForged(log, metrics.forged)('balances', profileId, objection),
     )
-    await prepareDatabase(background, settings, masterKeys, await ownerUrl(), log)
+    await prepareDatabase(background, settings, masterKeys, ownerUrl, log)
     const forDeliveries =
       settings.worker && settings.databaseConnections >= SHARED_BELOW ? DELIVERIES_SHARE : 0
     cluster = await openCluster(background, log)
@@ -122,7 +122,7 @@ export async function serve(
     const nodes = onNodes(open(forRequests, limits), forRequests, limits)
     metricsServer = await openMetrics(metrics, settings, log)
     const moveClock = async (duration: string) => {
-      const { text } = await advanceClock(background, await ownerUrl(), duration)
+      const { text } = await advanceClock(background, ownerUrl, duration)
       changes.endRests()
       return text
     }

@@ -90,15 +90,26 @@ interface Shared {
   networks: Networks
   settings: Settings
   log: Logger
-  meter: WorkerMeter | undefined
+  meter?: WorkerMeter | undefined
+  /** Traces the steps of sampled payments. */
   tracing?: Tracing | undefined
+  /** Screens payments. `networks` must sign only screened ones then (`guardedNetworks`). */
   screening?: Screening | undefined
+  /** Rest between two looks at the custody of real networks. */
   custodyEveryMs: number
+  /** What this process and others change. Without it, idle loops do not rest longer. */
   changes?: Changes | undefined
   /** Measures some work of a loop. Returns its result; undefined where it failed, which is logged, and the loop goes on. */
   attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
   /** Whether the last failure was of more than single records. */
   isAway: () => boolean
+}
+
+type WorkerOptions = Omit<Shared, 'db' | 'custodyEveryMs' | 'attempt' | 'isAway'> & {
+  db: Database | Nodes
+  /** Makes what delivers the events of a node's customers; it has its own connections. */
+  delivererOf?: (node: Node) => Deliverer
+  custodyEveryMs?: number
 }
 
 /** What the loops of one node's customers share. */
@@ -113,24 +124,7 @@ interface OfNode extends Shared {
  * and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each node of a cluster has
  * its own loops for its customers: an unreachable node stops no others. Nodes that join get their loops within seconds.
  */
-export function startWorker(options: {
-  db: Database | Nodes
-  ledger: Ledger
-  networks: Networks
-  settings: Settings
-  log: Logger
-  meter?: WorkerMeter
-  /** Traces the steps of sampled payments. */
-  tracing?: Tracing | undefined
-  /** Makes what delivers the events of a node's customers; it has its own connections. */
-  delivererOf?: (node: Node) => Deliverer
-  /** Screens payments. `networks` must sign only screened ones then (`guardedNetworks`). */
-  screening?: Screening | undefined
-  /** Rest between two looks at the custody of real networks. */
-  custodyEveryMs?: number
-  /** What this process and others change. Without it, idle loops do not rest longer. */
-  changes?: Changes
-}): Worker {
+export function startWorker(options: WorkerOptions): Worker {
   const { meter, log, custodyEveryMs = CUSTODY_EVERY_MS, changes } = options
   const stopping = new AbortController()
   // Every loop listens while it rests, and there is no limit to the number of real networks.
@@ -160,8 +154,8 @@ export function startWorker(options: {
   }
   const repeat = repeatUntil(stopping.signal, changes)
   const nodes = nodesOf(options.db)
-  const shared = { ...options, db: nodes.shared, meter, custodyEveryMs, ...attempts('') }
-  const running = new Map<string, RunningNode>()
+  const shared = { ...options, db: nodes.shared, custodyEveryMs, ...attempts('') }
+  const running = new Map<string, Promise<void>>()
   const startNode = (node: Node) => {
     const { screening, delivererOf } = options
     const screener = screening && new Screener({ db: node.db, hints: node.hints, screening, log })
@@ -178,7 +172,7 @@ export function startWorker(options: {
       await Promise.all([screener?.stop(), deliverer?.stop(graceMs)])
       running.delete(node.name)
     })
-    running.set(node.name, { ended })
+    running.set(node.name, ended)
   }
   const startNodes: Round = async () => {
     for (const node of nodes.list()) if (!running.has(node.name)) startNode(node)
@@ -190,14 +184,10 @@ export function startWorker(options: {
       stopping.abort()
       changes?.endRests()
       await others
-      await Promise.all([...running.values()].map(({ ended }) => ended))
+      await Promise.all(running.values())
       await options.screening?.endpoint.close()
     },
   }
-}
-
-interface RunningNode {
-  ended: Promise<void>
 }
 
 /** Work with the same rest after each round. */

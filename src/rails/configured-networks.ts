@@ -118,8 +118,6 @@ async function checkSafety(name: CryptoNetwork, network: ConfiguredNetwork): Pro
   ]
 }
 
-const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
-
 /**
  * Warns of private keys in a process that clients can reach. Only an unreachable worker process should hold them. Every process
  * serves requests; one that listens on this machine only counts as unreachable.
@@ -129,7 +127,7 @@ function checkPlaceOfKeys(name: CryptoNetwork, privateKeys: string[], { worker, 
   const some = privateKeys.length > 0
   return warnings(
     [
-      some && worker && !LOOPBACK.includes(host),
+      some && worker && !isHere(host),
       `${what}, and serves requests at ${host}`,
       'serve requests from processes with BURSAR_WORKER=false and no keys; let the worker listen on 127.0.0.1 (docs/guides/networks.md)',
     ],

@@ -205,5 +205,15 @@ export async function behindOthers(
   return new Set(rows.map(({ transfer_id }) => transfer_id))
 }
 
+/** Asks about the rows of each customer, one customer after the other. Returns all answers. */
+export async function ofEachCustomer<T extends { customer_id: string }, Answer>(
+  rows: readonly T[],
+  ask: (customerId: string, own: T[]) => Promise<Iterable<Answer>>,
+): Promise<Answer[]> {
+  const answers: Answer[] = []
+  for (const [customerId, own] of byCustomer(rows)) answers.push(...(await ask(customerId, own)))
+  return answers
+}
+
 export const byCustomer = <T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> =>
   grouped(rows, ({ customer_id }) => customer_id)

@@ -11,12 +11,18 @@ import { listenAlone } from './socket.ts'
  * first line of a nonce or transfer counts, and later ones that contradict it are void.
  */
 
-/** A nonce of a wallet, and the payment that it is used for. Amounts in units of the chain, as decimal strings. */
-export interface SignLine {
-  kind: 'SIGN'
+interface Line {
   at: string
   network: string
+}
+
+interface LineOfWallet extends Line {
   wallet: string
+}
+
+/** A nonce of a wallet, and the payment that it is used for. Amounts in units of the chain, as decimal strings. */
+export interface SignLine extends LineOfWallet {
+  kind: 'SIGN'
   nonce: number
   transfer_id: string
   asset: string
@@ -31,40 +37,29 @@ interface Approved {
 }
 
 /** By the approval of people, the journal begins at this nonce: it is new, was lost, or was restored from a backup. */
-export interface OpenLine extends Approved {
+export interface OpenLine extends LineOfWallet, Approved {
   kind: 'OPEN'
-  at: string
-  network: string
-  wallet: string
   next_nonce: number
   /** Transfers from before may have been signed on what was lost: only those on record are signed. */
   transfers_from: string
 }
 
 /** By the approval of people, a transfer may be signed anew: what was signed for it with this nonce can never be mined. */
-export interface VoidLine extends Approved {
+export interface VoidLine extends LineOfWallet, Approved {
   kind: 'VOID'
-  at: string
-  network: string
-  wallet: string
   nonce: number
   transfer_id: string
 }
 
 /** By the approval of people, transfers from before the journal began may be signed: none of them was. */
-export interface AllowLine extends Approved {
+export interface AllowLine extends Line, Approved {
   kind: 'ALLOW'
-  at: string
-  network: string
   transfer_ids: string[]
 }
 
 /** By the approval of people, a nonce is used up by a transaction of nothing to the wallet itself. */
-export interface FillLine extends Approved {
+export interface FillLine extends LineOfWallet, Approved {
   kind: 'FILL'
-  at: string
-  network: string
-  wallet: string
   nonce: number
   fee: string
 }
@@ -73,11 +68,8 @@ export interface FillLine extends Approved {
  * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it leaves,
  * and the first of a digest counts.
  */
-export interface SignatureLine {
+export interface SignatureLine extends LineOfWallet {
   kind: 'SIGNATURE'
-  at: string
-  network: string
-  wallet: string
   digest: string
   signature: Hex
 }

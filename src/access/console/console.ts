@@ -100,15 +100,9 @@ class Sessions {
     if (known !== undefined) known.usedAt = usedAt
     if (!anew && known !== undefined && known.until > now) return known
     if (now - usedAt > IDLE_MS) throw signedOut('nobody used the console for an hour; sign in again')
-    const answer = await this.#app.inject({
-      method: 'POST',
-      url: ACCESS_TOKENS,
-      remoteAddress: request.ip,
-      payload: { session_secret: secret, ...(customerId !== undefined && { customer_id: customerId }) },
-    })
-    if (answer.statusCode !== 200)
-      throw refusalOf(answer.statusCode, answer.json<{ detail: string }>().detail)
-    const { access_token, expires_in, scope, customer_id } = answer.json<AnswerOfToken>()
+    const payload = { session_secret: secret, ...(customerId !== undefined && { customer_id: customerId }) }
+    const answer = await this.post<AnswerOfToken>(request, 'access-tokens', payload)
+    const { access_token, expires_in, scope, customer_id } = answer
     const taken = {
       token: access_token,
       scopes: scope.split(' '),
@@ -118,6 +112,14 @@ class Sessions {
     }
     this.#taken.set(key, taken)
     return taken
+  }
+
+  /** Posts to a route of the operators, for the client of this request. Throws the refusal as the page gets it. */
+  async post<Answer>({ ip }: FastifyRequest, route: string, payload: object): Promise<Answer> {
+    const url = `${OPERATORS}${route}`
+    const answer = await this.#app.inject({ method: 'POST', url, remoteAddress: ip, payload })
+    if (answer.statusCode === 200) return answer.json<Answer>()
+    throw refusalOf(answer.statusCode, answer.json<{ detail: string }>().detail)
   }
 }
 
@@ -234,15 +236,10 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
         'only a sandbox that listens on this machine alone signs in without a link, at the address that its start printed: npm start, or bursar console link',
       )
     const link = await linkOfDemo(db, macs, customerId)
-    const answer = await app.inject({
-      method: 'POST',
-      url: `${OPERATORS}sign-in/link`,
-      remoteAddress: request.ip,
-      payload: { link },
+    const { session_secret } = await sessions.post<{ session_secret: string }>(request, 'sign-in/link', {
+      link,
     })
-    if (answer.statusCode !== 200)
-      throw refusalOf(answer.statusCode, answer.json<{ detail: string }>().detail)
-    sessions.cookie.set(request, reply, answer.json<{ session_secret: string }>().session_secret)
+    sessions.cookie.set(request, reply, session_secret)
     return {}
   })
 

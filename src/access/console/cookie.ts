@@ -7,7 +7,6 @@ export class SessionCookie {
   readonly #isHttps: boolean
   readonly #secret: RegExp
 
-  /** `baseUrl`: the public URL of the service. */
   constructor(baseUrl: string) {
     const { port, pathname, protocol } = new URL(baseUrl)
     // Browsers send a cookie to all ports of a host: without the port, two sandboxes on one machine would sign each other out.

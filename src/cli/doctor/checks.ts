@@ -27,6 +27,7 @@ import { plainTransports } from '../../http/transport-security.ts'
 import { findMasterKeys } from '../../keys/master-keys.ts'
 import { checkFreezes } from '../../money/records/freezes.ts'
 import { checkDataFolder, checkNode, checkUser, describeEmbedded } from '../../program/check-machine.ts'
+import { engines } from '../../package.ts'
 import { checkMode, checkVerify } from '../../program/deployment.ts'
 import { checkWorker } from '../../rails/check-worker.ts'
 import { checkNetworks } from '../../rails/configured-networks.ts'
@@ -128,18 +129,16 @@ const CHECKS: Check[] = [
   ],
 ]
 
+export type Checked = Finding & { check: string }
+
 /** Runs every check. A check that throws becomes a FAIL, and the others still run. */
-export async function examine(
-  settings: Settings,
-  nodeNeeded: string,
-  tokenFile?: string,
-): Promise<(Finding & { check: string })[]> {
-  const findings: (Finding & { check: string })[] = []
+export async function examine(settings: Settings, tokenFile?: string): Promise<Checked[]> {
+  const findings: Checked[] = []
   const run = async (check: string, advice: string, work: () => Found) => {
     const found = await (async () => work())().catch((error: unknown) => failed(messageOf(error), advice))
     findings.push(...[found].flat().map((one) => ({ check, ...one })))
   }
-  await run('node', 'install a newer Node', () => checkNode(nodeNeeded))
+  await run('node', 'install a newer Node', () => checkNode(engines.node))
   await run('user', 'run Bursar as an ordinary user', () => checkUser(settings))
   await run('data folder', 'set BURSAR_DATA_DIR to a folder that this user may write', () =>
     checkDataFolder(settings),

@@ -4,15 +4,12 @@ import { readSettings, SETTINGS, SettingsError, type Settings } from '../../sett
 import { define, offline } from '../define.ts'
 import { EXIT } from '../exit.ts'
 import type { Finding } from '../../finding.ts'
-import { examine } from './checks.ts'
+import { examine, type Checked } from './checks.ts'
 import { readScreen } from '../output.ts'
 import { tableOf } from '../table.ts'
 import { ownProcess } from '../own-process.ts'
 
-type Checked = Finding & { check: string }
-
-/** Defines `bursar doctor`. `nodeNeeded` is the range of Node versions in package.json. */
-export function doctorCommand(program: Command, nodeNeeded: string): void {
+export function doctorCommand(program: Command): void {
   define(
     program,
     'doctor',
@@ -26,7 +23,7 @@ export function doctorCommand(program: Command, nodeNeeded: string): void {
     )
     .addHelpText('after', '\nExit code 1 when a check FAILs. A WARN is for you to judge.')
     .answer(offline, async (_, { all = false, tokenFile }: { all?: boolean; tokenFile?: string }) => {
-      const checks = await runChecks(nodeNeeded, tokenFile)
+      const checks = await runChecks(tokenFile)
       const settings = listSettings(ownProcess().env, checks)
       const healthy = checks.every(({ result }) => result !== 'FAIL')
       if (!healthy) ownProcess().exitCode = EXIT.failed
@@ -64,7 +61,7 @@ function describeSettings(settings: Setting[], all: boolean): string {
 }
 
 /** Runs the checks. If there are wrong settings, they are the only findings, because no check can run with them. */
-async function runChecks(nodeNeeded: string, tokenFile: string | undefined): Promise<Checked[]> {
+async function runChecks(tokenFile: string | undefined): Promise<Checked[]> {
   let settings: Settings
   try {
     settings = readSettings(ownProcess().env)
@@ -73,7 +70,7 @@ async function runChecks(nodeNeeded: string, tokenFile: string | undefined): Pro
     const advice = 'correct it (bursar serve --help lists all settings); the other checks run after that'
     return error.message.split('\n').map((says) => ({ check: 'settings', result: 'FAIL', says, advice }))
   }
-  return examine(settings, nodeNeeded, tokenFile)
+  return examine(settings, tokenFile)
 }
 
 interface Setting {

@@ -15,7 +15,6 @@ export function triggerCommand(program: Command): void {
   const types = Object.keys(EVENT_TYPES).map((type) => `  ${type}`)
   define(program, 'trigger', 'make an event happen in the sandbox, by the real operations, and print it')
     .argument('<event_type>', 'such as transfer.crypto_withdrawal.completed', eventType)
-    .option('--json', 'print JSON on one line')
     .addHelpText('after', `\nEvent types:\n${types.join('\n')}`)
     .answer(overApi, async (api, type: EventType) => {
       // Loaded here, because some recipes load the database's code, which the help does not need.

@@ -10,10 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { choosePlacement, findObstacle, runAs, serverUser, type OsUser } from './placement.ts'
-import { openDatabase } from '../database.ts'
 import { EmbeddedPostgres } from './server.ts'
-import { bringUpToDate } from '../migrate.ts'
-import { faultsOfRole } from '../privileges.ts'
 import { bundle } from '../../../test/bundle.ts'
 
 /*
@@ -86,7 +83,7 @@ async function query(url: string, ...statements: string[]): Promise<Row[]> {
 /** Commits a row that later steps read. Takes the server or its owner's URL. */
 const deposit = async (server: EmbeddedPostgres | string) =>
   query(
-    typeof server === 'string' ? server : await server.ownerUrl(),
+    typeof server === 'string' ? server : server.ownerUrl,
     'create table deposit as select 42 as amount',
     'grant select on deposit to bursar',
   )
@@ -118,7 +115,7 @@ function spawnBursar(options: { user?: OsUser; then?: string } = {}) {
     const { EmbeddedPostgres } = await import(process.env.MODULE)
     const dataDir = process.env.DATA_DIR
     const server = await EmbeddedPostgres.start({ dataDir, log: (message) => console.log('log ' + message) })
-    console.log('url ' + server.url + ' ' + (await server.ownerUrl()))
+    console.log('url ' + server.url + ' ' + server.ownerUrl)
     ${options.then ?? "process.stdin.resume().once('end', () => server.stop())"}`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     cwd: PROJECT,
@@ -159,14 +156,13 @@ describe('a data folder', () => {
               current_setting('listen_addresses') as addresses
        from pg_roles, pg_database where rolname = current_user and datname = current_database()`,
     )
-    const ownerUrl = await server.ownerUrl()
+    const { ownerUrl } = server
     const [owner] = await query(
       ownerUrl,
       `select rolname as role, rolsuper or rolcreaterole or rolcreatedb as mighty from pg_roles
        where rolname = current_user`,
     )
     expect(owner).toEqual({ role: 'bursar_owner', mighty: false })
-    expect(await server.ownerUrl()).toBe(ownerUrl)
     expect(facts).toEqual({
       role: 'bursar',
       mighty: false,
@@ -235,37 +231,6 @@ describe('a data folder', () => {
     await query(first.adminUrl, 'drop database bursar', 'drop role bursar', 'drop role bursar_owner')
     await first.stop()
     await deposit(await start())
-  })
-
-  it('from before the owner role existed is reassigned to it, and the service keeps its privileges', async () => {
-    const first = await start()
-    // Older versions had one role for both.
-    await query(first.adminUrl, 'alter database bursar owner to bursar', 'drop role bursar_owner')
-    const service = openDatabase(first.url, { max: 2, onError: () => undefined })
-    expect((await bringUpToDate(service, undefined)).length).toBeGreaterThan(0)
-    await service.query(`insert into customers values (gen_random_uuid(), 'Acme', now())`)
-    expect((await faultsOfRole(service)).map(({ says }) => says)).toEqual([
-      'the database role bursar owns the schema: ledger entries are not protected from it',
-    ])
-    await service.end()
-    await first.stop()
-
-    const second = await start()
-    const later = openDatabase(second.url, { max: 2, onError: () => undefined })
-    try {
-      expect(await bringUpToDate(later, await second.ownerUrl())).toEqual([])
-      expect(await faultsOfRole(later)).toEqual([])
-      expect((await later.query('select name from customers')).rows).toEqual([{ name: 'Acme' }])
-      const owned = await later.query(
-        `select distinct pg_get_userbyid(relowner) as owner from pg_class where relnamespace = 'public'::regnamespace`,
-      )
-      expect(owned.rows).toEqual([{ owner: 'bursar_owner' }])
-      await expect(later.query('update entries set amount = 1')).rejects.toMatchObject({
-        code: '42501',
-      })
-    } finally {
-      await later.end()
-    }
   })
 
   it('that cannot be used is refused with the reason and a remedy', async () => {

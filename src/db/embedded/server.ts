@@ -75,6 +75,8 @@ type Guard = Client & { ref(): void; unref(): void }
 export class EmbeddedPostgres {
   /** For the service: the role `bursar`, which owns no tables, on the database `bursar`. */
   readonly url: string
+  /** For migrations: the role `bursar_owner`, no superuser, owner of the database `bursar`. */
+  readonly ownerUrl: string
   /** Superuser on the database `postgres`: for tests that create databases, never for the application. */
   readonly adminUrl: string
   readonly #cluster: Cluster
@@ -131,6 +133,7 @@ export class EmbeddedPostgres {
     options: { log: (message: string) => void; onLost?: (error: Error) => void },
   ) {
     this.url = `postgres://bursar:${cluster.passwords.bursar}@127.0.0.1:${port}/bursar`
+    this.ownerUrl = `postgres://bursar_owner:${ownerPassword(cluster.passwords)}@127.0.0.1:${port}/bursar`
     this.adminUrl = `postgres://postgres:${cluster.passwords.superuser}@127.0.0.1:${port}/postgres`
     this.#cluster = cluster
     this.#port = port
@@ -155,40 +158,6 @@ export class EmbeddedPostgres {
     } finally {
       await guard.end()
     }
-  }
-
-  /**
-   * Returns the URL for migrations: the role `bursar_owner`, no superuser, owner of the database `bursar`. An older
-   * database still belongs to the service's role; this method first reassigns it to the owner.
-   */
-  async ownerUrl(): Promise<string> {
-    const { passwords } = this.#cluster
-    const admin = new Client({ connectionString: this.adminUrl })
-    await admin.connect()
-    try {
-      await admin.query('select pg_advisory_lock($1)', [PROVISION_LOCK])
-      const { rows } = await admin.query<{ owner: string }>(
-        `select pg_get_userbyid(datdba) as owner from pg_database where datname = 'bursar'`,
-      )
-      if (rows[0]?.owner === 'bursar') await this.#handOver()
-    } finally {
-      await admin.end()
-    }
-    return `postgres://bursar_owner:${ownerPassword(passwords)}@127.0.0.1:${this.#port}/bursar`
-  }
-
-  /** Gives the database `bursar`, and everything in it that the service's role owns, to `bursar_owner`. */
-  async #handOver(): Promise<void> {
-    const url = new URL(this.adminUrl)
-    url.pathname = '/bursar'
-    const admin = new Client({ connectionString: url.href })
-    await admin.connect()
-    try {
-      await admin.query('reassign owned by bursar to bursar_owner')
-    } finally {
-      await admin.end()
-    }
-    this.#log('Handed the database over from the role bursar to bursar_owner')
   }
 
   /**
@@ -425,13 +394,9 @@ async function provision(guard: Guard, passwords: Passwords): Promise<void> {
   await guard.query('select pg_advisory_unlock($1)', [PROVISION_LOCK])
 }
 
-/**
- * Derives the owner's password from the superuser's, which already grants everything the owner may do. So the
- * password file never needs a rewrite, even for data that is older than the owner's role.
- */
-function ownerPassword({ superuser }: Passwords): string {
-  return createHmac('sha256', superuser).update('bursar_owner').digest('hex')
-}
+/** Derives the owner's password from the superuser's, which already grants everything the owner may do. */
+const ownerPassword = ({ superuser }: Passwords): string =>
+  createHmac('sha256', superuser).update('bursar_owner').digest('hex')
 
 /** Detaches. True when no other process is attached; then no process can attach before the server is stopped. */
 async function isLastOut(guard: Guard): Promise<boolean> {

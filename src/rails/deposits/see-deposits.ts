@@ -72,10 +72,7 @@ export async function seeDepositsOn(
 }
 
 /** A deposit that is shown now: its PENDING transfer. */
-interface Shown {
-  customer_id: string
-  id: string
-}
+type Shown = Pick<Transfer, 'customer_id' | 'id'>
 
 /**
  * Records the PENDING transfers of deposits that are new, within the limits. Skips deposits to unknown addresses, and those
@@ -159,11 +156,7 @@ async function notSeenBefore(
   return arrivals.filter(({ sight }) => !known.has(idOf(sight)) && !returning.has(sight.crypto_tx_hash))
 }
 
-interface KnownDeposit {
-  customer_id: string
-  crypto_tx_hash: string
-  crypto_tx_index: string
-}
+type KnownDeposit = Record<'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index', string>
 
 const idOf = ({
   crypto_tx_hash,
@@ -273,10 +266,7 @@ function depositOf(network: CryptoNetwork, sight: Sight, owner: AddressOwner, pr
 
 // ---------------------------------------------------------------------------------------------- gone
 
-interface SeenId {
-  customer_id: string
-  transfer_id: string
-}
+type SeenId = Record<'customer_id' | 'transfer_id', string>
 
 /**
  * Fails the deposits that were shown in a block up to `readUpTo` and that the confirmed scan has not found there: the

@@ -11,12 +11,13 @@ import type {
   Payer,
   PaymentStatus,
   Signing,
+  Withdrawal,
 } from '../../chains/network.ts'
 import { signedBefore, type SignedBefore } from '../../chains/network-transactions.ts'
 import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../../chains/waiting.ts'
 import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
-import { checkBeforeSigning, type SigningDecision } from './check-before-signing.ts'
-import { behindOthers, byCustomer, signAlone } from '../lease.ts'
+import { checkBeforeSigning } from './check-before-signing.ts'
+import { behindOthers, ofEachCustomer, signAlone } from '../lease.ts'
 import { payingTogether, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
 import {
   deferredStep,
@@ -65,7 +66,11 @@ async function sign(
   const inOrder = [...withdrawals].sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))
   const behind = adapter.signsAlone ? await selectBehind(tx, network, inOrder) : new Set<string>()
   const ahead = inOrder.filter(({ transfer_id }) => !behind.has(transfer_id))
-  const decisions = await checkEach(tx, network, ahead, adapter)
+  const decisions = new Map(
+    await ofEachCustomer(ahead, (customer_id, own) =>
+      checkBeforeSigning(tx, { customer_id, network }, own, adapter),
+    ),
+  )
   const steps: Step[] = inOrder
     .filter(({ transfer_id }) => behind.has(transfer_id))
     .map((withdrawal) => deferredStep(withdrawal, BEHIND_ANOTHER, adapter))
@@ -148,20 +153,6 @@ async function broadcastForgotten(withdrawals: BroadcastWithdrawal[], adapter: P
   })
 }
 
-/** Whether each withdrawal may be signed, by the present state of its customer. */
-async function checkEach(
-  tx: Transaction,
-  network: PayoutNetwork,
-  withdrawals: Claimed[],
-  adapter: Payer,
-): Promise<Map<string, SigningDecision>> {
-  const decisions = new Map<string, SigningDecision>()
-  for (const [customer_id, own] of byCustomer(withdrawals))
-    for (const [id, decision] of await checkBeforeSigning(tx, { customer_id, network }, own, adapter))
-      decisions.set(id, decision)
-  return decisions
-}
-
 /** The withdrawals that must wait behind others of their profiles. Nobody else signs from here to the commit. */
 async function selectBehind(
   tx: Transaction,
@@ -169,10 +160,9 @@ async function selectBehind(
   withdrawals: Claimed[],
 ): Promise<Set<string>> {
   await signAlone(tx, network)
-  const behind = new Set<string>()
-  for (const [customer_id, own] of byCustomer(withdrawals))
-    for (const transferId of await behindOthers(tx, { customer_id, network }, own)) behind.add(transferId)
-  return behind
+  return new Set(
+    await ofEachCustomer(withdrawals, (customer_id, own) => behindOthers(tx, { customer_id, network }, own)),
+  )
 }
 
 /**
@@ -243,6 +233,21 @@ export async function follow(
   }
 }
 
+/** What the signer process is told of each of these withdrawals, by transfer id. */
+export const evidenceOfEach = async (
+  db: Queryable,
+  withdrawals: readonly Withdrawal[],
+): Promise<Map<string, SigningEvidence>> =>
+  new Map(
+    await ofEachCustomer(withdrawals, (customerId, own) =>
+      evidenceOf(
+        db,
+        customerId,
+        own.map(({ transfer_id }) => transfer_id),
+      ),
+    ),
+  )
+
 /** Asks the signer process, which gets with each withdrawal what was accepted and who has approved it. */
 async function askSigner(
   db: Queryable,
@@ -254,14 +259,7 @@ async function askSigner(
     const reason = { code: 'NO_SIGNING_KEY', detail: 'no signer is configured, and one was asked' } as const
     return asked.map((withdrawal) => stepAfterSigner(withdrawal, { reason }, adapter))
   }
-  const evidence = new Map<string, SigningEvidence>()
-  for (const [customerId, own] of byCustomer(asked))
-    for (const [id, one] of await evidenceOf(
-      db,
-      customerId,
-      own.map(({ transfer_id }) => transfer_id),
-    ))
-      evidence.set(id, one)
+  const evidence = await evidenceOfEach(db, asked)
   const answers = await adapter.askSigner(
     db,
     asked.map((one) => ({ ...one, evidence: evidence.get(one.transfer_id)! })),

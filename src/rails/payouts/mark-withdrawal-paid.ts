@@ -6,7 +6,8 @@ import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts
 import { audited, recordNow } from '../../money/records/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-export interface MarkedWithdrawal {
+/** A withdrawal, and the transaction that pays it. */
+export interface WithdrawalOnChain {
   customer_id: string
   transfer_id: string
   crypto_network: PayoutNetwork
@@ -30,7 +31,7 @@ export async function markWithdrawalPaid(
   transferId: string,
   hash: string,
   origin: Origin,
-): Promise<MarkedWithdrawal> {
+): Promise<WithdrawalOnChain> {
   const withdrawal = await findOutgoing(db, transferId)
   if (withdrawal === undefined) throw new Error(`there is no withdrawal ${transferId}`)
   const { customer_id, transfer_id, network, status } = withdrawal

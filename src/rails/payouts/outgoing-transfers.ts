@@ -349,11 +349,13 @@ export async function selectHeld(tx: Transaction, ids: OutgoingId): Promise<Held
 }
 
 /** A transfer out of the platform as an operator finds it, begun or not. */
-type FoundWithdrawal = PaidWithdrawal & {
+export type FoundWithdrawal = PaidWithdrawal & {
   status: string
   state: State
   crypto_tx_hash: string | null
   crypto_tx_index: string | null
+  /** The transaction that the transfer names, once it is completed. */
+  mined_hash: string | null
 }
 
 /** The transfer out of the platform with this id, whosever it is; undefined where there is none. Locks nothing. */
@@ -363,7 +365,7 @@ export async function findOutgoing(db: Database, transferId: string): Promise<Fo
   const { rows } = await db.query<FoundWithdrawal>(
     `
     ${SELECT_WITHDRAWAL}, t.status, coalesce(b.state, 'NEW') as state, b.crypto_tx_hash,
-           b.crypto_tx_index, b.raw_transaction
+           b.crypto_tx_index, b.raw_transaction, t.crypto_tx_hash as mined_hash
     from transfers t
     left join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
     where t.customer_id = $1 and t.id = $2 and t.type in ${PAYOUT_TYPES}`,

@@ -1,9 +1,7 @@
-import type { SigningEvidence } from '../../contract/approval.ts'
 import type { NetworkAdapter, Signing } from '../../chains/network.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
 import { SIGNER_RECHECK_MS } from '../../chains/waiting.ts'
-import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
-import { byCustomer } from '../lease.ts'
+import { evidenceOfEach } from './ask-network.ts'
 
 /**
  * Wraps an adapter with a signer process so that only what the signer would take gets a nonce: bytes that it refuses would hold
@@ -14,14 +12,7 @@ export function signOnlyWhatSignerTakes(adapter: NetworkAdapter): NetworkAdapter
   return {
     ...adapter,
     async sign(tx, withdrawals) {
-      const evidence = new Map<string, SigningEvidence>()
-      for (const [customerId, own] of byCustomer(withdrawals))
-        for (const [id, one] of await evidenceOf(
-          tx,
-          customerId,
-          own.map(({ transfer_id }) => transfer_id),
-        ))
-          evidence.set(id, one)
+      const evidence = await evidenceOfEach(tx, withdrawals)
       const refused = await adapter.checkWithSigner!(
         withdrawals.map(({ transfer_id }) => evidence.get(transfer_id)!),
       ).catch((error: unknown) => {

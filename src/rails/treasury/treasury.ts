@@ -235,7 +235,6 @@ const SELECT = `
   left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
   where t.customer_id = '${PLATFORM_ID}'`
 
-/** A treasury transfer by its id; undefined where there is none. */
 async function selectTreasuryTransfer(db: Queryable, id: string): Promise<TreasuryTransfer | undefined> {
   const { rows } = await db.query<TreasuryTransfer>(`${SELECT} and t.id = $1`, [id])
   return rows[0]
