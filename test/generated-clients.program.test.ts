@@ -114,7 +114,9 @@ test('the collection for Postman and Bruno has every operation, and its requests
     variables: { get: (name: string) => filled(`{{${name}}}`), replaceIn: filled },
     collectionVariables: values,
     async sendRequest({ url, method, header, body }: TokenRequest, done: (...args: unknown[]) => void) {
-      const form = new URLSearchParams(body.urlencoded.map(({ key, value }) => [key, value]))
+      const form = new URLSearchParams(
+        Object.fromEntries(body.urlencoded.map(({ key, value }) => [key, value])),
+      )
       const sent = await fetch(url, { method, headers: header, body: form })
       const text = await sent.text()
       done(null, { code: sent.status, text: () => text, json: () => JSON.parse(text) as unknown })
