@@ -172,12 +172,12 @@ export const isWithinWindow = (page: Page): Promise<boolean> =>
 let axe: string | undefined
 const readAxe = () => readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What axe finds on the page that is serious or critical: the rule and the element. */
+/** What axe finds on the page that is serious or critical, or two regions with one name: the rule and the element. */
 export const seriousFaults = (page: Page): Promise<string[]> =>
   page.evaluate(`(async () => {
     ${(axe ??= readAxe())};
-    const { violations } = await axe.run()
+    const { violations } = await axe.run({ rules: { 'target-size': { enabled: true } } })
     return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .filter(({ id, impact }) => impact === 'serious' || impact === 'critical' || id === 'landmark-unique')
       .flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target.join(' ')))
   })()`)

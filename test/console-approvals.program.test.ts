@@ -166,6 +166,11 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
 
   test('a payment that the policy holds is approved by passkey, and paid', async () => {
     const { id, approval } = await withdraw()
+    // On Home, it stands under what waits for approval, and nowhere else.
+    await signInAs('Bob')
+    await page.getByRole('link', { name: 'Crypto withdrawal' }).first().waitFor()
+    await page.getByRole('heading', { name: 'Approvals 1' }).waitFor()
+    expect(await page.getByText(/^(Waiting for longer|Also waiting)/).count()).toBe(0)
     await signInAs('Bob', 'approvals?status=PENDING')
     const row = page.getByRole('region', { name: 'Approvals' }).locator('tbody tr')
     await row.locator('.amount').waitFor()
@@ -189,6 +194,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     expect(await page.getByRole('list', { name: 'Decisions' }).innerText()).toMatch(/Approved[^]*Bob/)
     await expect.poll(() => statusOf(id), { timeout: 60_000 }).toBe('COMPLETED')
     await page.goto(`${address}/console/transfers/${id}`)
+    await page
+      .getByText(/Asks 1 approver of the role APPROVER about crypto withdrawals beyond \d+ USD each\./)
+      .waitFor()
     await page
       .locator('.story')
       .getByRole('link', { name: approval.slice(0, 8) })

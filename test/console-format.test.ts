@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ago, changeOf, daysOf, percentOf, sumOf, timeOfId } from '../console/src/format.ts'
+import { ago, changeOf, daysOf, percentOf, readable, sumOf, timeOfId } from '../console/src/format.ts'
 import { idsAt, momentAt } from '../src/db/ids.ts'
 import { runs } from './seed.ts'
 
@@ -45,6 +45,16 @@ test('a change that is shown as nothing has no sign', () => {
   expect(
     ['1.01', '0.5', '1.00004', '0.99996', '1', '1.00006', '0.99994'].map((one) => changeOf(one, '1')),
   ).toEqual(['+1.00 %', '−50.00 %', '0.00 %', '0.00 %', '0.00 %', '+0.01 %', '−0.01 %'])
+})
+
+test('a zero is no price, so nothing has changed by a hundred percent', () => {
+  expect([changeOf('0', '1'), changeOf('1', '0'), changeOf('0.00', '0')]).toEqual(['–', '–', '–'])
+})
+
+test('a text of the service has its ids shortened and its times written out', () => {
+  expect(
+    readable('profile 01a22325-e6c7-7010-8000-8b9e4167bd4f is frozen since 2026-11-28T17:13:58.254680Z'),
+  ).toBe('profile 01a22325…67bd4f is frozen since 28 Nov 2026, 17:13:58 UTC')
 })
 
 test('a sum has every digit', () => {

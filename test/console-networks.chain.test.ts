@@ -142,7 +142,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const { link } = await command('console', 'link', operator_id!)
     const { page, complaints } = await openPage(started.context, link!)
     await page.getByRole('navigation', { name: 'Pages' }).waitFor()
-    const fees = page.getByRole('region', { name: 'Fees' }).locator('tr')
+    const fees = page.getByRole('region', { name: 'Fees' }).locator('tbody tr')
     for (const [asset, amount] of [
       ['ETH', '0.5'],
       ['USDG', '10'],

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { diffOf } from '../console/src/diff.ts'
-import { changesInWords, isSame, ruleInWords } from '../console/src/policy-words.ts'
+import { changesInWords, isSame, isUnpriced, ruleInWords } from '../console/src/policy-words.ts'
 import { readStatement } from '../console/src/statement.ts'
 import { canonicalJson } from '../src/contract/canonical-json.ts'
 import { statementText } from '../src/governance/approvals/approval-statement.ts'
@@ -28,6 +28,19 @@ test('a difference has all lines of both texts, in their order', () => {
 })
 
 type Rule = Parameters<typeof ruleInWords>[0]
+
+test('a payment below a limit in USD was asked about for want of a price', () => {
+  const rule = (asset: string, period_seconds = 0): Rule => ({
+    ...{ id: 'a', action: 'APPROVE', approvals: 1 },
+    limit: { amount: '5000', asset, period_seconds },
+  })
+  expect(isUnpriced(rule('USD'), { asset: 'ETH' })).toBe(true)
+  expect(isUnpriced(rule('USD'), { asset: 'ETH', notional_value: '1700' })).toBe(true)
+  expect(isUnpriced(rule('USD'), { asset: 'ETH', notional_value: '5000.01' })).toBe(false)
+  expect(isUnpriced(rule('USD', 86_400), { asset: 'ETH', notional_value: '1700' })).toBe(false)
+  expect(isUnpriced(rule('USD'), { asset: 'USD' })).toBe(false)
+  expect(isUnpriced(rule('ETH'), { asset: 'ETH' })).toBe(false)
+})
 
 test.each<[Rule, string]>([
   [{ id: 'a', action: 'ALLOW' }, 'Allows payments.'],

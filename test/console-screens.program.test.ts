@@ -71,6 +71,14 @@ const SHOWN = `[...document.querySelectorAll('main .amount, main td.number')]
     return { text: isComputed ? '' : element.innerText, isAmount, isCut }
   })`
 
+/** The names of people that take more than two lines, or have no tooltip. */
+const TALL = `[...document.querySelectorAll('main .ref')]
+  .filter((element) => {
+    const lines = element.getBoundingClientRect().height / parseFloat(getComputedStyle(element).lineHeight)
+    return lines > 2.2 || element.title.length < element.innerText.trim().length
+  })
+  .map(({ innerText }) => innerText)`
+
 /** A text of the page as the API writes amounts. */
 const plain = (text: string) =>
   text.replaceAll('\u202f', '').replaceAll('−', '-').replaceAll(/\s+/g, ' ').trim()
@@ -156,7 +164,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       await call('POST', profile, { asset: 'ETH', amount: LONG, crypto_network: 'ETHEREUM' }),
     ).toMatchObject({ status: 200 })
     const paid = await call('POST', '/v2/transfer/crypto-withdrawals', {
-      ref_id: 'a name of a payment that is as long as people make them',
+      ref_id:
+        'a name of a payment that is as long as people make them, and longer than that, and then still longer',
       profile_id: demo.profile_id,
       asset: 'ETH',
       amount: '1.000000000000000001',
@@ -238,6 +247,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
         await page.evaluate(`document.documentElement.style.fontSize = '${text}'`)
         await expect.poll(() => amountsOn(page), at).toEqual(expect.arrayContaining(expected))
         await expect.poll(() => page.evaluate(UNSEEN), at).toEqual([])
+        // A long name takes two lines, and its tooltip has all of it.
+        expect(await page.evaluate(TALL), at.message).toEqual([])
         // Whatever number is shown is one that the API has answered, whole.
         await expect
           .poll(async () => {
@@ -286,6 +297,13 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
 
   test('while the service is down, the page says since when, and goes on by itself', async () => {
     const page = await opened('')
+    await page.getByText('● live').waitFor()
+    process.kill(started.bursar.pid, 'SIGSTOP')
+    await page.getByRole('link', { name: 'Statements' }).click()
+    await page.getByText('The service has not answered for some seconds.').waitFor()
+    process.kill(started.bursar.pid, 'SIGCONT')
+    await page.getByText('The service has not answered').waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Home' }).click()
     await page.getByText('● live').waitFor()
     await started.bursar.end('SIGKILL')
     await page.getByText(/^No connection to the service since \d+ \w+ 20\d\d [\d:]+ UTC/).waitFor()

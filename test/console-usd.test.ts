@@ -3,11 +3,13 @@ import { expect, test } from 'vitest'
 import { sumOfUsd, usdAt, usdOfPart } from '../console/src/usd.ts'
 import { runs } from './seed.ts'
 
-test('an amount is worth its price, rounded down to the cent', () => {
+test('an amount is worth its price, rounded to the nearest cent', () => {
   expect(usdAt('63450.12', '0.5')).toBe('31725.06')
   expect(usdAt('1', '25')).toBe('25.00')
   expect(usdAt('3000', '0.000000000000000001')).toBe('0.00')
-  expect(usdAt('0.999', '1')).toBe('0.99')
+  expect(usdAt('0.999', '1')).toBe('1.00')
+  expect(usdAt('1', '253.54499')).toBe('253.54')
+  expect(usdAt('1', '10603.54999')).toBe('10603.55')
   expect(usdAt('3000', '123456.123456789012345678')).toBe('370368370.37')
 })
 

@@ -424,6 +424,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const text = await readFile(await (await downloading).path(), 'utf8')
     const lines = text.trim().split('\r\n')
     expect(lines[0]).toMatch(/^id,created_at,/)
+    expect(lines[0]).toContain(',profile,identity_id,identity,ref_id,')
+    expect(lines[0]).toContain(',fiat_account_id,payee,group_id,')
     // A wire of the demo: what it changed the balance by, and its profile by name.
     expect(
       lines
@@ -471,6 +473,18 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await rows.first().waitFor()
     expect(await rows.count()).toBeGreaterThan(3)
     await rows.getByRole('link', { name: 'Crypto deposit' }).first().waitFor()
+    // Its statement: each change of the days chosen, with the balance after it.
+    await page.getByLabel('Period').selectOption('Today')
+    await expect.poll(() => new URL(page.url()).search).toContain('&before=')
+    const saving = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Save as CSV' }).click()
+    const saved = await saving
+    const { from, before } = daysOf('Today', Date.now())
+    expect(saved.suggestedFilename()).toBe(`USDG-entries-from-${from}-before-${before}.csv`)
+    const [head, newest] = (await readFile(await saved.path(), 'utf8')).split('\r\n')
+    expect(head).toMatch(/created_at,sequence,event,type,change,balance_after,asset,transfer_id,/)
+    expect(newest).toMatch(/^"20[^"]+Z",\d+,"CREATED","PAXOS_TRANSFER_CREDIT",[\d.]+,[\d.]+,"USDG","/)
+    await page.getByLabel('Period').selectOption('Any')
     await page.getByText('Active', { exact: true }).waitFor()
     await page
       .locator('.balances td', { hasText: /^[\d\s]+\.\d\d USD$/ })
@@ -718,6 +732,15 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.goto(`${address}/console/`)
     await page.getByText(/^\d+ in, \d+ out, completed\./).waitFor()
     await page.getByRole('img', { name: 'USDG of all profiles, the last 30 days' }).waitFor()
+    // In and out are drawn to one scale: of the two, the larger alone reaches the top.
+    const highest = async (name: string) => {
+      const line = page.getByRole('img', { name: `${name}, the last 24 hours`, exact: true })
+      const points = await line.locator('polyline').getAttribute('points')
+      return Math.min(...points!.split(' ').map((point) => Number(point.split(',')[1])))
+    }
+    const tops = [await highest('In'), await highest('Out')].sort((one, other) => one - other)
+    expect(tops[0]).toBe(2)
+    expect(tops[1]).toBeGreaterThan(2)
     await holdsEverywhere(page, 'home-whole')
     expect(complaints).toEqual([])
   })

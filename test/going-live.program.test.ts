@@ -129,20 +129,18 @@ function blocksOf(step: number, language: string): string[] {
   return [...text!.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(([, code]) => code!)
 }
 
-/** In place of the machine's users, services and package registry. Dependencies and built server are this checkout's. */
+/** In place of the machine's users, services and package registry. The package is what this checkout has built. */
 const MACHINE = String.raw`
 sudo() { while [[ $1 == -* ]]; do [[ $1 == -u ]] && shift; shift; done; "$@"; }
 useradd() { :; }
 groupadd() { :; }
 systemctl() { :; }
 install() { local kept=() word; for word; do case $word in -g|-o|bursar-api|root) ;; *) kept+=("$word");; esac; done; command install "${'$'}{kept[@]}"; }
-git() { mkdir "$3"; cp -r $CHECKOUT/{package.json,tsconfig.json,src,console,docs-page,migrations,ops} "$3"; ln -s $CHECKOUT/node_modules "$3"; }
+git() { mkdir "$3"; cp -r $CHECKOUT/ops "$3"; }
 npm() {
-  case "$1 $2" in
-    'ci '*) ;;
-    'prune '*) touch pruned;;
-    'run build:server') cp -r $CHECKOUT/dist . && rm -r dist/console/index.html dist/console/assets;;
-    *) [ ! -e pruned ] && command npm "$@";;
+  case "$1" in
+    ci) ;;
+    pack) tar --create --gzip --file bursar-0.1.0.tgz --directory $CHECKOUT --transform 's,^,package/,' package.json dist docs-page migrations;;
   esac
 }`
 

@@ -21,11 +21,11 @@ export function useWork() {
 }
 
 /** A button. For a change that cannot be undone, `ask` is the question that a person answers first, or makes and shows it. */
-export function AskedButton({
+function AskedButton({
   ask,
   kind,
   disabled,
-  isReady = () => true,
+  isReady,
   run,
   children,
 }: {
@@ -33,7 +33,7 @@ export function AskedButton({
   kind?: 'main' | 'danger' | undefined
   disabled: boolean
   /** Whether the action may go on, to its question or its call. */
-  isReady?: () => boolean
+  isReady: () => boolean
   run: () => void
   children: ComponentChildren
 }) {
@@ -91,7 +91,7 @@ export interface Field {
   /** What it is at first. */
   value?: string
 }
-type Values = Readonly<Record<string, string>>
+export type Values = Readonly<Record<string, string>>
 
 /**
  * A button that makes one call of the API, with the fields that the call needs and the call as curl beside it. A failure is shown
@@ -99,6 +99,7 @@ type Values = Readonly<Record<string, string>>
  */
 export function Action<T>({
   call,
+  work,
   fields = [],
   done,
   ask,
@@ -107,7 +108,9 @@ export function Action<T>({
   summary,
   children,
 }: {
-  call: Call | ((values: Values) => Call)
+  call?: Call | ((values: Values) => Call)
+  /** What is done in place of the call, where one is not enough. */
+  work?: (values: Values) => Promise<T>
   fields?: readonly Field[]
   done: (answer: T) => void
   /** The question of a change that cannot be undone; as a function, of the values. */
@@ -128,7 +131,7 @@ export function Action<T>({
   )
   const asked = typeof call === 'function' ? call(values) : call
   const make = async () => {
-    const answer = await send<T>(asked)
+    const answer = await (work?.(values) ?? send<T>(asked!))
     given.value = {}
     done(answer)
   }
@@ -169,7 +172,7 @@ export function Action<T>({
           {button}
         </form>
       )}
-      <Curl of={asked} />
+      {asked !== undefined && <Curl of={asked} />}
       <Failure of={error.value} />
     </div>
   )

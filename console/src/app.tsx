@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { address, open } from './address.ts'
-import { downSince } from './connection.ts'
+import { downSince, slow } from './connection.ts'
 import { developer, showCalls } from './developer.ts'
 import { Banner, Link, Time } from './parts.tsx'
 import { listedPages, pageAt } from './pages.tsx'
@@ -40,9 +40,15 @@ export function App() {
   )
 }
 
-/** Says that the service does not answer, and since when. */
+/** Says that the service does not answer, and since when; or that it is slow. */
 const Down = () =>
-  downSince.value === undefined ? null : (
+  downSince.value === undefined ? (
+    slow.value > 0 && (
+      <p class="failure down" role="status">
+        The service has not answered for some seconds. The page still waits.
+      </p>
+    )
+  ) : (
     <p class="failure down" role="alert">
       No connection to the service since <Time at={downSince.value} />. The page shows what was known then,
       and tries again by itself.

@@ -9,7 +9,7 @@ export interface Bar {
   key: string
   /** The text under the bar. */
   name: string
-  /** The API's text. */
+  /** The API's text; empty where there is none. */
   amount: string
   /** The bar's tooltip, and its text for screen readers. */
   label: string
@@ -36,8 +36,8 @@ export function Bars({
           const bar = (
             <>
               <span class="room">
-                {!small && <span class="value" data-value={SHORT.format(Number(amount))} />}
-                <span class={`bar ${kind ?? ''}`} style={{ '--share': share }} />
+                {!small && <span class="value" data-value={amount && SHORT.format(Number(amount))} />}
+                {Number(amount) > 0 && <span class={`bar ${kind ?? ''}`} style={{ '--share': share }} />}
               </span>
               <span class="name">{name}</span>
             </>

@@ -116,10 +116,18 @@ export function BalanceChart({ points, label }: { points: readonly Point[]; labe
   return <div ref={place} class="chart" role="img" aria-label={label} />
 }
 
-/** A small line of amounts, compared with zero. The figure beside it is its text. */
-export function Sparkline({ values, label }: { values: readonly string[]; label: string }) {
+/** A small line of amounts, compared with zero and with the largest of `among`. The figure beside it is its text. */
+export function Sparkline({
+  values,
+  among = values,
+  label,
+}: {
+  values: readonly string[]
+  among?: readonly string[]
+  label: string
+}) {
   const numbers = values.map(Number)
-  const largest = Math.max(...numbers) || 1
+  const largest = Math.max(...among.map(Number)) || 1
   const points = numbers.map(
     (value, index) => `${(index / Math.max(1, numbers.length - 1)) * 100},${22 - (value / largest) * 20}`,
   )

@@ -5,6 +5,9 @@ import { ROOT } from './address.ts'
 
 /** Since when the service does not answer; undefined while it does. */
 export const downSince = signal<string | undefined>(undefined)
+/** How many requests have waited for longer than `SLOW_MS`. */
+export const slow = signal(0)
+const SLOW_MS = 5_000
 /** How often the service came back. Each time, the page reads its records again. */
 export const returns = signal(0)
 
@@ -15,10 +18,17 @@ const isOfProxy = ({ status, headers }: Response): boolean =>
 
 /** `fetch`, which notes whether the service answered. Throws an Error where it did not. */
 export async function ask(url: string, init: RequestInit = {}): Promise<Response> {
-  const answer = await fetch(url, init).catch((error: unknown) => {
-    if (init.signal?.aborted) throw error
-    return undefined
-  })
+  let waits = 0
+  const timer = setTimeout(() => (slow.value += waits = 1), SLOW_MS)
+  const answer = await fetch(url, init)
+    .catch((error: unknown) => {
+      if (init.signal?.aborted) throw error
+      return undefined
+    })
+    .finally(() => {
+      clearTimeout(timer)
+      slow.value -= waits
+    })
   if (answer === undefined || isOfProxy(answer)) {
     if (downSince.value === undefined) {
       downSince.value = new Date().toISOString()

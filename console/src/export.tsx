@@ -3,6 +3,7 @@ import { send } from './api.ts'
 import { csvOf } from './csv.ts'
 import { filterOf } from './list.tsx'
 import type { Page } from './records.ts'
+import { may } from './session.ts'
 
 /** Rows of an export: 100 pages of the API's largest size. The page and the file's name say where it was cut. */
 const EXPORT_MAX = 100_000
@@ -17,11 +18,27 @@ export function save(name: string, content: string, type: string): void {
 }
 
 /** The name of a file with the days that the address limits it to. */
-const fileOf = (name: string) =>
+export const fileOf = (name: string) =>
   [
     name,
     ...['from', 'before'].flatMap((bound) => (filterOf(bound) === '' ? [] : [bound, filterOf(bound)])),
   ].join('-')
+
+/** Ids in one filter of the API. */
+const IDS_MAX = 100
+
+/** A function that reads the records of these ids into a map, those that it has not read before; none without the scope. */
+export const readerOf =
+  <T extends { id: string }>(found: Map<string | undefined, T>, path: string, scope: string) =>
+  async (ids: readonly (string | undefined)[]): Promise<void> => {
+    if (!may(scope)) return
+    const missing = [...new Set(ids)].filter((id) => id !== undefined && !found.has(id)) as string[]
+    for (let at = 0; at < missing.length; at += IDS_MAX) {
+      const query = { ids: missing.slice(at, at + IDS_MAX), limit: IDS_MAX }
+      const { items } = await send<Page<T>>({ method: 'GET', path, query })
+      for (const item of items) found.set(item.id, item)
+    }
+  }
 
 /** Saves all records of a list with these filters as a CSV file. Amounts are written as the API writes them. */
 export function Export<T>({

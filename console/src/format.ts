@@ -28,6 +28,8 @@ export const signed = (amount: string): string => (amount.startsWith('-') ? '' :
 const WRITTEN: Record<string, string> = {
   API_CLIENT: 'API client',
   api_client: 'API client',
+  address1: 'Address, line 1',
+  address2: 'Address, line 2',
   ARBITRUM_ONE: 'Arbitrum One',
   BITCOIN_CASH: 'Bitcoin Cash',
   PAXOS_TRANSFER_CREDIT: 'Reward (internal transfer)',
@@ -44,8 +46,9 @@ export function percentOf(share: string): string {
   return `${shown}${digits.length > 2 ? `.${digits.slice(2)}` : ''} %`
 }
 
-/** The change of a price in percent, with a sign unless it is zero. For display only. */
+/** The change of a price in percent, with a sign unless it is zero; a dash where one is zero, which is no price. */
 export function changeOf(price: string, before: string): string {
+  if (Number(price) * Number(before) === 0) return '–'
   const percent = (Number(price) / Number(before) - 1) * 100
   const shown = Math.abs(percent).toFixed(2)
   const sign = Number(shown) === 0 ? '' : percent < 0 ? '−' : '+'
@@ -69,6 +72,9 @@ const DAY = new Intl.DateTimeFormat('en-GB', {
 /** The UTC day of a timestamp of the API, and its time to the second or millisecond, which is cut out of the text. */
 export const dayOf = (timestamp: string): string => DAY.format(new Date(timestamp))
 export const timeOf = (timestamp: string, precise: boolean): string => timestamp.slice(11, precise ? 23 : 19)
+
+/** A moment as text. */
+export const moment = (at: string): string => `${dayOf(at)}, ${timeOf(at, false)} UTC`
 
 const LOCAL = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
 
@@ -133,6 +139,8 @@ export function after(from: string, to: string): string {
 export const short = (text: string): string =>
   text.length <= 18 ? text : `${text.slice(0, 8)}…${text.slice(-6)}`
 
-/** A name with the ids in it shortened, as the profile of an account has one. */
-export const shortName = (name: string): string =>
-  name.replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, short)
+/** A text of the service for people: ids in it are shortened, as in the profile of an account, and times written out. */
+export const readable = (text: string): string =>
+  text
+    .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, short)
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, moment)

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Action } from './action.tsx'
-import { inWords } from './format.ts'
+import { inWords, readable } from './format.ts'
 import { useCall, type Loaded } from './load.ts'
 import { Answered, Curl, Failure, Link, Status, Time } from './parts.tsx'
 import type { Profile } from './records.ts'
@@ -25,7 +25,7 @@ export const useFreezes = (): Loaded<{ items: Freeze[] }> =>
 export const Frozen = ({ reason, detail, since }: { reason: string; detail: string; since: string }) => (
   <>
     <Status of="FROZEN" /> since <Time at={since} /> (
-    {reason === 'OPERATOR' ? 'by an operator' : inWords(reason)}): {detail}
+    {reason === 'OPERATOR' ? 'by an operator' : inWords(reason)}): {readable(detail)}
   </>
 )
 

@@ -73,6 +73,17 @@ export function useFresh(again: ((background: true) => void) | undefined, types 
   }, [])
 }
 
+/** Does something again and again while the page is shown and its tab is visible; never without a time. */
+export function useEvery(ms: number | undefined, work: () => void): void {
+  const newest = useRef(work)
+  newest.current = work
+  useEffect(() => {
+    if (ms === undefined) return
+    const timer = setInterval(() => document.hidden || newest.current(), ms)
+    return () => clearInterval(timer)
+  }, [ms])
+}
+
 /** Reads a record again with each of its events, and when events may have been missed. */
 export const useEventsOf = (id: string, again: Loaded<unknown>['again']): void =>
   useEffect(

@@ -4,7 +4,7 @@ import { useSignal, type Signal } from '@preact/signals'
 import { open, ROOT } from './address.ts'
 import { curlOf, type Call } from './api.ts'
 import { developer } from './developer.ts'
-import { ago, dayOf, groupDigits, inWords, localTimeOf, short, signed, timeOf } from './format.ts'
+import { ago, dayOf, groupDigits, inWords, localTimeOf, readable, short, signed, timeOf } from './format.ts'
 import type { Loaded } from './load.ts'
 import { pageOf } from './records.ts'
 import { service } from './session.ts'
@@ -114,7 +114,10 @@ export const Amount = ({ amount, asset, sign = false }: Money) =>
     </span>
   )
 
-/** A moment in UTC; `precise`: to the millisecond. Its tooltip has the reader's local time, and how long ago that is. */
+/**
+ * A moment in UTC; `precise`: to the millisecond. Its tooltip has the reader's local time, and how long ago that is. A table
+ * shows neither seconds nor the year that is now.
+ */
 export const Time = ({ at, precise = false }: { at: string; precise?: boolean }) => (
   <time
     dateTime={at}
@@ -123,9 +126,30 @@ export const Time = ({ at, precise = false }: { at: string; precise?: boolean })
       (currentTarget.title = `${localTimeOf(at)} here, ${ago(at, Date.now())}\n${at}`)
     }
   >
-    <span class="day">{dayOf(at)}</span> <span class="hour">{timeOf(at, precise)} UTC</span>
+    <span class="day">
+      {dayOf(at).slice(0, -5)}
+      <span class={at.startsWith(String(new Date().getUTCFullYear())) ? 'fine' : undefined}>
+        {dayOf(at).slice(-5)}
+      </span>
+    </span>{' '}
+    <span class="hour">
+      {timeOf(at, precise).slice(0, 5)}
+      <span class={precise ? undefined : 'fine'}>{timeOf(at, precise).slice(5)}</span> UTC
+    </span>
   </time>
 )
+
+/** A text that people have chosen, of which two lines are shown; the tooltip has all of it. `to` is the page of its record. */
+export const Name = ({ of, to }: { of: string; to?: string }) =>
+  to === undefined ? (
+    <span class="ref" title={of}>
+      {readable(of)}
+    </span>
+  ) : (
+    <Link to={to} class="ref" title={of}>
+      {readable(of)}
+    </Link>
+  )
 
 /** The name of an actor with its id, or its id alone. */
 export const Actor = ({ of: { id, name } }: { of: { id: string; name?: string | undefined } }) => (
@@ -205,14 +229,6 @@ export const ShownOnce = ({ of, children }: { of: Signal<string>; children: Comp
   </div>
 )
 
-/** A member of a record, in a list of facts. */
-export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
-
 type NamedFact = readonly [name: string, value: ComponentChildren]
 
 /** What is known of a record, each with its name. A fact that is undefined, null or false is left out. */
@@ -220,26 +236,32 @@ export const Facts = ({ of }: { of: readonly NamedFact[] }) => (
   <dl class="facts">
     {of.map(([name, value], index) =>
       (value ?? false) === false ? null : (
-        <Fact key={index} name={name}>
-          {value}
-        </Fact>
+        <div key={index}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
       ),
     )}
   </dl>
 )
 
 /**
- * Every member of a record that has a value, and of the objects in it, by its own name and that of its object; `whole`: of all
- * objects around it.
+ * Every member of a record that has a value, and of the objects in it, each with a button that copies it. A member is called
+ * by its own name, and by those of the objects around it as far as others have the same; `whole`: by all of them.
  */
-export const Members = ({ of, whole = false }: { of: object; whole?: boolean }) => (
-  <Facts
-    of={membersOf(of).map(([path, value]) => [
-      inWords(path.slice(whole ? 0 : -2).join(', ')),
-      <span class="text">{value}</span>,
-    ])}
-  />
-)
+export function Members({ of, whole = false }: { of: object; whole?: boolean }) {
+  const members = membersOf(of)
+  const nameOf = (path: readonly string[], words: number): string => {
+    const name = path.slice(-words).join(', ')
+    const isUnique = members.filter(([other]) => other.slice(-words).join(', ') === name).length === 1
+    return isUnique || words >= path.length ? inWords(name) : nameOf(path, words + 1)
+  }
+  return (
+    <Facts
+      of={members.map(([path, value]) => [nameOf(path, whole ? path.length : 1), <Id of={value} whole />])}
+    />
+  )
+}
 
 const membersOf = (of: object, path: readonly string[] = []): [path: string[], value: string][] =>
   Object.entries(of).flatMap(([name, value]: [string, unknown]): [string[], string][] => {

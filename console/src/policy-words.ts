@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../src/contract/canonical-json.ts'
 import { groupDigits, inWords, short } from './format.ts'
-import type { Policy } from './records.ts'
+import type { Policy, Transfer } from './records.ts'
 
 /** Policies and their differences in plain words. */
 
@@ -83,6 +83,16 @@ export function ruleInWords(rule: Rule): string {
   if (rule.action === 'ALLOW') return `Allows ${what}.`
   if (rule.action === 'BLOCK') return `Blocks ${what}.`
   return `Asks ${approversOf(rule.approvals, rule.role)} about ${what}.`
+}
+
+/** Whether a payment is beyond a limit in USD for want of a price. A value by an older price may be recorded. */
+export function isUnpriced(
+  { limit }: Rule,
+  { asset, notional_value }: Pick<Transfer, 'asset' | 'notional_value'>,
+): boolean {
+  if (limit?.asset !== 'USD' || asset === 'USD') return false
+  const isBelow = limit.period_seconds === 0 && Number(notional_value) < Number(limit.amount)
+  return notional_value === undefined || isBelow
 }
 
 export function termsInWords({ approvals, address_book, changes }: PolicyDocument): string[] {

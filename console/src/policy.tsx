@@ -1,12 +1,9 @@
 import { diffOf } from './diff.ts'
-import {
-  changesInWords,
-  comparable,
-  isSame,
-  ruleInWords,
-  termsInWords,
-  type PolicyDocument,
-} from './policy-words.ts'
+import { useCall, useTransfers } from './load.ts'
+import { changesInWords, comparable, isSame, isUnpriced, ruleInWords, termsInWords } from './policy-words.ts'
+import type { PolicyDocument } from './policy-words.ts'
+import type { Policy } from './records.ts'
+import { may } from './session.ts'
 
 /** A policy in plain words, and the difference of two policies. */
 
@@ -35,6 +32,25 @@ export const Rules = ({ of }: { of: PolicyDocument }) => (
     </ul>
   </>
 )
+
+/** What a rule of a version says, and why it fits a payment without a price; nothing where it cannot be read or trusted. */
+export function RuleInForce({ version, id, of }: { version: number; id: string | undefined; of: string }) {
+  const call = { method: 'GET', path: '/v2/policy/versions', query: { before: version + 1 } } as const
+  const isRead = id !== undefined && may('policy:read_policy')
+  type Versions = { items: { policy: Policy; trusted: boolean }[] }
+  const found = useCall<Versions>(isRead ? call : undefined).data.value?.items[0]
+  const transfer = useTransfers([of]).get(of)
+  const rule = found?.policy.rules.find((one) => one.id === id)
+  if (rule === undefined || found?.trusted !== true) return null
+  return (
+    <>
+      {ruleInWords(rule)}
+      {transfer !== undefined &&
+        isUnpriced(rule, transfer) &&
+        ` No price of ${transfer.asset} was an hour old at most: then a payment is beyond each limit in USD.`}
+    </>
+  )
+}
 
 const TAGS = { '+': 'ins', '−': 'del', ' ': 'span' } as const
 

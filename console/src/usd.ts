@@ -14,11 +14,12 @@ function toCents(value: bigint, decimals: number): string {
   return `${cents.slice(0, -2)}.${cents.slice(-2)}`
 }
 
-/** What an amount is worth at this price. */
+/** What an amount is worth at this price, rounded to the nearest cent. */
 export function usdAt(price: string, amount: string): string {
   const [units, decimals] = digitsOf(amount)
   const [ofPrice, priceDecimals] = digitsOf(price)
-  return toCents(units * ofPrice, decimals + priceDecimals)
+  const halfCent = 5n * 10n ** BigInt(decimals + priceDecimals)
+  return toCents(units * ofPrice * 1_000n + halfCent, decimals + priceDecimals + 3)
 }
 
 /** What a part of an amount is worth, by the value of the whole amount. */

@@ -8,11 +8,19 @@ const entry = (file: string): DefaultTheme.SidebarItem => ({
   text: /^# (?:Decisions: )?(.+)$/m.exec(readFileSync(new URL(file, ROOT), 'utf8'))![1],
   link: `/${file}`,
 })
-/** Entries for all documents of a folder. */
-const entriesOf = (folder: string) =>
+/** The guides of integrators; the others are of operators. */
+const INTEGRATE = ['testing', 'webhooks', 'generated-clients']
+/** Entries for all documents of a folder but these. */
+const entriesOf = (folder: string, but: readonly string[] = ['README']) =>
   readdirSync(new URL(folder, ROOT))
-    .filter((file) => file.endsWith('.md') && file !== 'README.md')
+    .filter((file) => file.endsWith('.md') && !but.includes(file.slice(0, -'.md'.length)))
     .map((file) => entry(`${folder}/${file}`))
+
+/** Pages of diagrams, which are wide: without an outline beside them. */
+const WIDE = /^docs\/(?:concepts|reference\/objects\/.*)\.md$/
+const STYLE = `
+.VPDoc:not(.has-aside) :is(.content, .content-container) { max-width: none !important }
+.vp-doc div[class*='language-'] code { font-size: 11.5px }`
 
 /** The documents of the repository as a site: `npm run docs` builds it. The files that they link to beside are not part of it. */
 export default defineConfig({
@@ -30,6 +38,9 @@ export default defineConfig({
     /\.(?:json|yml|sh|mjs|py|ts|sql)$/,
     /^\.?\.?\/.*(?:src|ops|examples)\//,
   ],
+  head: [['style', {}, STYLE]],
+  transformPageData: ({ relativePath, frontmatter }) =>
+    WIDE.test(relativePath) ? { frontmatter: { ...frontmatter, aside: false } } : undefined,
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
@@ -47,7 +58,7 @@ export default defineConfig({
       {
         text: 'Integrate',
         items: [
-          ...['testing', 'webhooks', 'generated-clients'].map((guide) => entry(`docs/guides/${guide}.md`)),
+          ...INTEGRATE.map((guide) => entry(`docs/guides/${guide}.md`)),
           ...entriesOf('docs/reference'),
         ],
       },
@@ -56,7 +67,7 @@ export default defineConfig({
         text: 'Operate',
         items: [
           entry('docs/command-line.md'),
-          ...entriesOf('docs/guides'),
+          ...entriesOf('docs/guides', INTEGRATE),
           entry('docs/upgrading.md'),
           entry('SECURITY.md'),
         ],

@@ -5,8 +5,9 @@ import { useCall, useEventsOf, useRecords } from '../load.ts'
 import {
   Actor,
   Amount,
+  Answered,
   Curl,
-  Fact,
+  Facts,
   Failure,
   Id,
   Link,
@@ -17,6 +18,7 @@ import {
   Title,
 } from '../parts.tsx'
 import type { Approval, DestinationAddress, Page, Profile, ReadApproval } from '../records.ts'
+import { RuleInForce } from '../policy.tsx'
 import { isPayment, readStatement, type SignedPayment, type Statement } from '../statement.ts'
 import { may } from '../session.ts'
 import { ChangeOf, MakeChange } from './approved-change.tsx'
@@ -28,30 +30,28 @@ import { Decide, useApprovers, type Approver } from './decide.tsx'
 const callOf = (id: string) => ({ method: 'GET', path: `/v2/approvals/${id}` }) as const
 
 export function ApprovalPage({ id }: { id: string }) {
-  const { data, error, again } = useCall<ReadApproval>(callOf(id))
+  const reading = useCall<ReadApproval>(callOf(id))
+  const { again } = reading
   useEventsOf(id, again)
   const approvers = useApprovers()
-  const read = data.value
+  const known = approvers.data.value?.items
   return (
     <>
-      <Failure of={error.value ?? approvers.error.value} />
-      {read === undefined && error.value === undefined && <Loading />}
-      {read !== undefined && (
-        <>
-          <header class="of-record">
-            <Title of={`Approval ${id}`}>Approval</Title>
-            <Status of={read.approval.status} /> <Id of={id} whole />
-          </header>
-          {/* Another answer has another text: it is read anew. */}
-          <ToDecide
-            key={JSON.stringify(read)}
-            approvers={approvers.data.value?.items}
-            {...{ id, read, again }}
-          />
-          <Signed of={read.approval} approvers={approvers.data.value?.items} />
-          <MakeChange of={read.approval} again={again} />
-        </>
-      )}
+      <Failure of={approvers.error.value} />
+      <Answered of={reading}>
+        {(read) => (
+          <>
+            <header class="of-record">
+              <Title of={`Approval ${id}`}>Approval</Title>
+              <Status of={read.approval.status} /> <Id of={id} whole />
+            </header>
+            {/* Another answer has another text: it is read anew. */}
+            <ToDecide key={JSON.stringify(read)} approvers={known} {...{ id, read, again }} />
+            <Signed of={read.approval} approvers={known} />
+            <MakeChange of={read.approval} again={again} />
+          </>
+        )}
+      </Answered>
       <Curl of={callOf(id)} />
     </>
   )
@@ -117,25 +117,29 @@ function Payment({
           <Amount amount={amount} asset={asset} />
         </p>
       </div>
-      <dl class="facts">
-        <Fact name="Network">{inWords(network)}</Fact>
-        <Fact name="To">
-          {typeof destination === 'string' ? (
+      <Facts
+        of={[
+          ['Network', inWords(network)],
+          [
+            'To',
+            typeof destination === 'string' ? (
+              <>
+                <Id of={destination} whole /> <Known network={network} address={destination} />
+              </>
+            ) : (
+              <Members of={destination} whole />
+            ),
+          ],
+          ['Memo', memo],
+          [
+            'From',
             <>
-              <Id of={destination} whole /> <Known network={network} address={destination} />
-            </>
-          ) : (
-            <Members of={destination} whole />
-          )}
-        </Fact>
-        {memo !== null && <Fact name="Memo">{memo}</Fact>}
-        <Fact name="From">
-          {profile?.nickname} <Id of={profile_id} to={`profiles/${profile_id}`} />
-        </Fact>
-        <Fact name="Payment">
-          <Id of={id} to={`transfers/${id}`} />
-        </Fact>
-      </dl>
+              {profile?.nickname} <Id of={profile_id} to={`profiles/${profile_id}`} />
+            </>,
+          ],
+          ['Payment', <Id of={id} to={`transfers/${id}`} />],
+        ]}
+      />
     </>
   )
 }
@@ -164,22 +168,32 @@ function Known({ network, address }: { network: string; address: string }) {
 
 /** Under which rule it is decided, and until when. */
 const Terms = ({ of, approval }: { of: Statement; approval: Approval }) => (
-  <dl class="facts">
-    <Fact name="Asked by">
-      {inWords(of.initiator.type)}{' '}
-      <Actor of={approval.initiator.id === of.initiator.id ? approval.initiator : of.initiator} />
-    </Fact>
-    <Fact name="Needs">
-      {of.required} of the role {of.role}
-    </Fact>
-    <Fact name="Rule">
-      {of.rule_id !== null && <code>{of.rule_id}</code>}{' '}
-      <Link to="policy">version {of.policy_version} of the policy</Link>
-    </Fact>
-    <Fact name="Until">
-      <Time at={of.deadline} /> (<TimeLeft until={of.deadline} />)
-    </Fact>
-  </dl>
+  <Facts
+    of={[
+      [
+        'Asked by',
+        <>
+          {inWords(of.initiator.type)}{' '}
+          <Actor of={approval.initiator.id === of.initiator.id ? approval.initiator : of.initiator} />
+        </>,
+      ],
+      ['Needs', `${of.required} of the role ${of.role}`],
+      [
+        'Rule',
+        <>
+          {of.rule_id !== null && <code>{of.rule_id}</code>}{' '}
+          <Link to="policy">version {of.policy_version} of the policy</Link>{' '}
+          <RuleInForce version={of.policy_version} id={approval.rule_id} of={of.subject.id} />
+        </>,
+      ],
+      [
+        'Until',
+        <>
+          <Time at={of.deadline} /> (<TimeLeft until={of.deadline} />)
+        </>,
+      ],
+    ]}
+  />
 )
 
 const Signed = ({

@@ -1,8 +1,7 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { ago, inWords } from '../format.ts'
 import { Choice, filterOf, useList, type Column } from '../list.tsx'
-import { useFresh, useTransfers } from '../load.ts'
+import { useEvery, useFresh, useTransfers } from '../load.ts'
 import { Actor, Id, Link, Status, Time } from '../parts.tsx'
 import type { Approval, Transfer } from '../records.ts'
 import { changeOf } from '../statement.ts'
@@ -85,9 +84,6 @@ const TICK_MS = 10_000
 /** How long until a moment, which goes on by itself. */
 export function TimeLeft({ until }: { until: string }) {
   const now = useSignal(Date.now())
-  useEffect(() => {
-    const timer = setInterval(() => (now.value = Date.now()), TICK_MS)
-    return () => clearInterval(timer)
-  }, [])
+  useEvery(TICK_MS, () => (now.value = Date.now()))
   return <span title={until}>{Date.parse(until) <= now.value ? 'over' : ago(until, now.value)}</span>
 }

@@ -4,7 +4,7 @@ import type { Call } from '../api.ts'
 import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Failure, Id, Loading, ShownOnce } from '../parts.tsx'
+import { Answered, Id, ShownOnce } from '../parts.tsx'
 import { PolicyDiff } from '../policy.tsx'
 import { documentOf, EMPTY, type PolicyDocument } from '../policy-words.ts'
 import type { Approval, Policy } from '../records.ts'
@@ -37,9 +37,9 @@ function PolicyChange({ approval, document }: { approval: Approval; document: Po
   const call: Call = isOpen(approval)
     ? { method: 'GET', path: '/v2/policy' }
     : { method: 'GET', path: '/v2/policy/versions', query: { before: asked + 1 } }
-  const { data, error } = useCall<Policy | { items: { policy: Policy }[] }>(call)
-  const found = data.value
-  if (found === undefined) return error.value === undefined ? <Loading /> : <Failure of={error.value} />
+  const read = useCall<Policy | { items: { policy: Policy }[] }>(call)
+  const found = read.data.value
+  if (found === undefined) return <Answered of={read}>{() => null}</Answered>
   const before = 'items' in found ? found.items[0]?.policy : found
   return (
     <>

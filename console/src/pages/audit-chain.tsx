@@ -1,16 +1,15 @@
 import { useSignal } from '@preact/signals'
-import { useWork } from '../action.tsx'
+import { Action } from '../action.tsx'
 import { send, type Call } from '../api.ts'
 import { save } from '../export.tsx'
 import { groupDigits } from '../format.ts'
-import { Curl, Failure, Id, Status } from '../parts.tsx'
+import { Id, Status } from '../parts.tsx'
 import type { ChainVerification } from '../records.ts'
 
 const CALL: Call = { method: 'GET', path: '/v2/audit-log/verification' }
 
 /** A button that recomputes the audit log's whole hash chain, and the chain's head as a file for an auditor to keep. */
 export function AuditChain() {
-  const { isRunning, error, run } = useWork()
   const links = useSignal(0)
   const records = useSignal(0)
   const last = useSignal<ChainVerification | undefined>(undefined)
@@ -29,13 +28,9 @@ export function AuditChain() {
   }
   return (
     <section>
-      <div class="action">
-        <button type="button" disabled={isRunning.value} onClick={() => run(walk)}>
-          Verify the chain
-        </button>
-        <Curl of={CALL} />
-      </div>
-      <Failure of={error.value} />
+      <Action call={CALL} work={walk} done={() => undefined}>
+        Verify the chain
+      </Action>
       <div role="status">
         {last.value !== undefined && (
           <p>

@@ -4,7 +4,7 @@ import { Freezes } from '../freezes.tsx'
 import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Id, Status, Time, Title } from '../parts.tsx'
-import { chooseCustomer, customer, readSession, session } from '../session.ts'
+import { chooseCustomer, customer, nameOfCustomer, readSession, session } from '../session.ts'
 import { TableOf } from '../tables.tsx'
 
 /** The customers of the deployment; of the chosen one, its freezes and its limits. */
@@ -78,7 +78,7 @@ export function CustomersPage() {
       >
         Create
       </Action>
-      <h2>{session.value!.customers.find(({ id }) => id === customer.value)?.name}</h2>
+      <h2>{nameOfCustomer()}</h2>
       <Freezes />
       <Limits />
     </>

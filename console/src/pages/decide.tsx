@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { AskedButton, useWork } from '../action.tsx'
+import { Action } from '../action.tsx'
 import { send } from '../api.ts'
 import { useCall } from '../load.ts'
-import { Failure, Link } from '../parts.tsx'
+import { Link } from '../parts.tsx'
 import { signText, type ApproverPasskey } from '../passkey.ts'
 import type { Approval } from '../records.ts'
 import { may, session } from '../session.ts'
@@ -118,27 +118,23 @@ function Buttons({
   mayApprove,
   again,
 }: Omit<DecideProps, 'approvers'> & { passkey: ApproverPasskey; mayApprove: boolean }) {
-  const { isRunning, error, run } = useWork()
-  const decide = (decision: Decision) =>
-    run(async () => {
-      const body = await signText(toSign[decision], passkey)
-      await send({ method: 'POST', path: `/v2/approvals/${id}/${decision.toLowerCase()}`, body })
-      again()
-    })
+  const decide = async (decision: Decision) => {
+    const body = await signText(toSign[decision], passkey)
+    await send({ method: 'POST', path: `/v2/approvals/${id}/${decision.toLowerCase()}`, body })
+  }
   const ends = isPayment(statement.subject)
     ? 'Reject it? The payment fails, and its total returns to the profile.'
     : 'Reject it? The change is not made.'
   return (
-    <div class="action">
+    <div class="buttons">
       {mayApprove && (
-        <AskedButton ask={undefined} kind="main" disabled={isRunning.value} run={() => decide('APPROVE')}>
+        <Action work={() => decide('APPROVE')} done={again} kind="main">
           Approve with your passkey
-        </AskedButton>
+        </Action>
       )}
-      <AskedButton ask={ends} kind="danger" disabled={isRunning.value} run={() => decide('REJECT')}>
+      <Action work={() => decide('REJECT')} done={again} ask={ends} kind="danger">
         Reject
-      </AskedButton>
-      <Failure of={error.value} />
+      </Action>
     </div>
   )
 }

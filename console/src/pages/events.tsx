@@ -5,24 +5,17 @@ import { Action } from '../action.tsx'
 import { dayOf } from '../format.ts'
 import { Choice, filterOf, useList, type Column } from '../list.tsx'
 import { useCall, useFresh } from '../load.ts'
-import { Failure, Id, ShownOnce, Status, Time, Title } from '../parts.tsx'
-import { pageOf, webhookState, type Page } from '../records.ts'
-import type { Attempt, Event, Webhook, WebhookDelivery } from '../records.ts'
+import { Failure, Id, Name, ShownOnce, Status, Time, Title } from '../parts.tsx'
+import { pageOf, webhookState } from '../records.ts'
+import type { Attempt, Event, Page, Webhook, WebhookDelivery } from '../records.ts'
 import { may } from '../session.ts'
 import { ListPage, TableOf } from '../tables.tsx'
 
 /** Events as they happen, the webhooks that get them, and each attempt to deliver them. */
 
 const WRITE = 'webhooks:write_webhook'
-const KINDS = [
-  'transfer.*',
-  'orchestration.*',
-  'statement.*',
-  'identity.*',
-  'account.*',
-  'approval.*',
-  'webhook.*',
-]
+const RECORDS = ['transfer', 'orchestration', 'statement', 'identity', 'account', 'approval', 'webhook']
+const KINDS = RECORDS.map((record) => `${record}.*`)
 
 const COLUMNS: Column<Event>[] = [
   { name: 'Time', cell: ({ created_at }) => <Time at={created_at} /> },
@@ -37,8 +30,7 @@ const COLUMNS: Column<Event>[] = [
 export function EventsPage() {
   const types = filterOf('types')
   const list = useList<Event>('/v2/events', { types, order: 'DESC' })
-  const { isFirst, again } = list
-  useFresh(isFirst ? again : undefined)
+  useFresh(list.isFirst ? list.again : undefined)
   return (
     <ListPage
       head={
@@ -89,7 +81,7 @@ function Webhooks() {
             ),
           },
           { name: 'Status', onCard: 2, cell: (webhook) => <Status of={webhookState(webhook)} /> },
-          { name: 'URL', onCard: 3, cell: ({ url }) => <code class="ref">{url}</code> },
+          { name: 'URL', onCard: 3, cell: ({ url }) => <Name of={url} /> },
           { name: 'Events', onCard: 4, cell: ({ event_types }) => event_types.join(', ') },
           { name: 'Failing since', cell: ({ failing_since: at }) => at !== undefined && <Time at={at} /> },
         ]}

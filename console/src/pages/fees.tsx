@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { Table, type Column } from '../list.tsx'
 import { Amount, Id, Time } from '../parts.tsx'
 import { Usd } from '../prices.tsx'
 import type { Fees, Transfer, TransferHistory } from '../records.ts'
@@ -19,22 +20,16 @@ export function FeeComparison({ history, fees }: { history: TransferHistory; fee
   return (
     <>
       <h2>Fees</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Fees">
-        <table class="fees">
-          <tbody>
-            {lines.map(({ name, amount = '–', note }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td class="number">{amount}</td>
-                <td class="note">{note}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table class="fees" name="Fees" items={lines} columns={COLUMNS} keyOf={({ name }) => name} />
     </>
   )
 }
+
+const COLUMNS: Column<Line>[] = [
+  { name: 'Fee', onCard: 1, cell: ({ name }) => name },
+  { name: 'Amount', number: true, onCard: 2, cell: ({ amount = '–' }) => amount },
+  { name: 'Note', onCard: 3, cell: ({ note }) => note },
+]
 
 function quoted({ transfer: { asset, created_at } }: TransferHistory, { quote }: Fees): Line {
   const name = 'Quoted fee'

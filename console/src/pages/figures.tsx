@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { send } from '../api.ts'
 import { Sparkline } from '../chart.tsx'
-import { ago, shortName } from '../format.ts'
+import { ago } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { useEach } from '../load.ts'
-import { Amount, Failure, Link } from '../parts.tsx'
+import { Amount, Failure, Link, Name } from '../parts.tsx'
 import { InUsd, Usd, type UsdOf } from '../prices.tsx'
 import { countOf, type Activity, type Approval, type Balance, type BalanceHistory } from '../records.ts'
 import type { OpenWire, Page, Profile, Transfer, Volume } from '../records.ts'
@@ -60,8 +60,12 @@ const Figure = ({
 )
 
 /** A line of the last 24 hours, by the hour. */
-const dayLine = (activity: Read['activity'], name: string, of: (point: Activity) => string) =>
-  activity && <Sparkline values={activity.map(of)} label={`${name}, the last 24 hours`} />
+const dayLine = (
+  activity: Read['activity'],
+  name: string,
+  of: (point: Activity) => string,
+  among = activity?.map(of),
+) => activity && <Sparkline values={activity.map(of)} among={among} label={`${name}, the last 24 hours`} />
 
 const oldestOf = ([oldest]: readonly { created_at: string }[], now: number): string | undefined =>
   oldest && `The oldest ${ago(oldest.created_at, now)}.`
@@ -164,13 +168,15 @@ function InAndOut({ volumes, usd, activity }: Moved) {
   }
   const [came, went] = [side('CREDIT'), side('DEBIT')]
   const without = [...new Set([...came.without, ...went.without])]
+  // One scale: a little out beside much in would look like as much.
+  const both = activity?.flatMap((point) => [point.in, point.out])
   return (
     <Figure
       name="In and out, 24 hours"
       line={
         <>
-          {dayLine(activity, 'In', (point) => point.in)}
-          {dayLine(activity, 'Out', ({ out }) => out)}
+          {dayLine(activity, 'In', (point) => point.in, both)}
+          {dayLine(activity, 'Out', ({ out }) => out, both)}
         </>
       }
       note={`${came.count} in, ${went.count} out, completed.${withoutPrice(without)}`}
@@ -233,7 +239,7 @@ const COLUMNS: Column<OfProfile>[] = [
   {
     name: 'Profile',
     onCard: 1,
-    cell: ({ profile: { id, nickname } }) => <Link to={`profiles/${id}`}>{shortName(nickname)}</Link>,
+    cell: ({ profile: { id, nickname } }) => <Name of={nickname} to={`profiles/${id}`} />,
   },
   { name: 'Asset', cell: ({ balance }) => balance?.asset },
   {

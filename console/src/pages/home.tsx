@@ -1,27 +1,16 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
 import type { Call } from '../api.ts'
 import { downSince } from '../connection.ts'
-import { inWords } from '../format.ts'
+import { inWords, readable } from '../format.ts'
 import { Frozen, FreezesOfCustomer, useFreezes } from '../freezes.tsx'
 import { live } from '../live.ts'
-import { useCall, useFresh, useTransfers, type Loaded } from '../load.ts'
-import { Amount, Curl, Failure, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { useCall, useEvery, useFresh, useTransfers, type Loaded } from '../load.ts'
+import { Amount, Answered, Curl, Failure, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import { usePrices } from '../prices.tsx'
-import {
-  countOf,
-  type Activity,
-  type Approval,
-  type BalanceHistory,
-  type Network,
-  type OpenWire,
-  type Page,
-  type Profile,
-  type Transfer,
-  type Volume,
-  type Webhook,
-} from '../records.ts'
+import { countOf } from '../records.ts'
+import type { Activity, Approval, BalanceHistory, Network, OpenWire, Page } from '../records.ts'
+import type { Profile, Transfer, Volume, Webhook } from '../records.ts'
 import { may, service, session } from '../session.ts'
 import { BalancesByProfile, BalancesOfAll, Figures } from './figures.tsx'
 import { Custody } from './networks.tsx'
@@ -90,14 +79,11 @@ function useHome() {
     /./,
     SUMS_MS,
   )
-  useEffect(() => {
-    const timer = setInterval(() => {
-      now.value = Date.now()
-      // A wire that may be sent now makes no event, nor does the end of an hour.
-      if (!document.hidden) readAgain({ wires: lists.wires, activity: sums.activity })
-    }, SUMS_MS)
-    return () => clearInterval(timer)
-  }, [])
+  useEvery(SUMS_MS, () => {
+    now.value = Date.now()
+    // A wire that may be sent now makes no event, nor does the end of an hour.
+    readAgain({ wires: lists.wires, activity: sums.activity })
+  })
   return { ...lists, ...sums, reading: reading.value, now: now.value, usd: usePrices() }
 }
 
@@ -109,6 +95,7 @@ export function Home() {
   const above = [
     ...(lateOf(read) ?? []).map(({ id }) => id),
     ...(read.wires.data.value?.items ?? []).filter(isToSend).map(({ transfer_id }) => transfer_id),
+    ...askedOf(read),
   ]
   const others = pending.value?.items.filter(({ id }) => !above.includes(id))
   return (
@@ -132,15 +119,13 @@ export function Home() {
       <Attention read={read} />
       {others !== undefined && others.length > 0 && (
         <Section name="Also waiting, oldest first" count={`${others.length}${more}`} call={waiting}>
-          <Transfers items={others.slice(0, SHOWN)} none="" />
+          <Transfers items={others.slice(0, SHOWN)} name="Also waiting" none="" />
         </Section>
       )}
       <h2>Latest transfers that have ended</h2>
-      {read.latest.data.value === undefined ? (
-        <Loading />
-      ) : (
-        <Transfers items={read.latest.data.value.items} none="There is no transfer yet." />
-      )}
+      <Answered of={read.latest}>
+        {({ items }) => <Transfers items={items} name="Latest transfers" none="There is no transfer yet." />}
+      </Answered>
       <Curl of={latest} />
       <div class="columns">
         {read.profiles.data.value !== undefined && (
@@ -259,16 +244,20 @@ const lines = <T,>(
     more,
   )
 
+const askedOf = ({ approvals }: ReturnType<typeof useHome>) =>
+  approvals.data.value?.items.map(({ subject }) => subject.id) ?? []
+
 /** The transfers that wait for longer than is usual. An approval is asked for by itself. */
-function lateOf({ waiting: { data }, completed, now }: ReturnType<typeof useHome>) {
-  const pending = data.value?.items
-  const usual = pending?.length === 0 ? [] : completed.data.value?.items
-  return usual && pending?.filter((one) => isLate(one, usual, now))
+function lateOf(read: ReturnType<typeof useHome>) {
+  const pending = read.waiting.data.value?.items
+  const usual = pending?.length === 0 ? [] : read.completed.data.value?.items
+  const asked = askedOf(read)
+  return usual && pending?.filter((one) => !asked.includes(one.id) && isLate(one, usual, read.now))
 }
 
 const ofTransfers = (read: ReturnType<typeof useHome>): Part =>
   part('Waiting for longer than usual', lateOf(read), (items) => (
-    <Transfers items={items.slice(0, SHOWN)} none="" />
+    <Transfers items={items.slice(0, SHOWN)} name="Waiting for longer than usual" none="" />
   ))
 
 const ofApprovals = (page: Page<Approval> | undefined, transfers: ReturnType<typeof useTransfers>): Part =>
@@ -339,7 +328,8 @@ function ofNetworks(items: readonly Network[] | undefined): Part[] {
       ({ crypto_network, code, detail }) => crypto_network + code + detail,
       ({ crypto_network, code, detail, count, since }) => (
         <>
-          <NetworkLink of={crypto_network} />: {count} since <Time at={since} /> <Status of={code} /> {detail}
+          <NetworkLink of={crypto_network} />: {count} since <Time at={since} /> <Status of={code} />{' '}
+          {readable(detail)}
         </>
       ),
     ),

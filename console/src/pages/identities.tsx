@@ -2,7 +2,7 @@ import { Action } from '../action.tsx'
 import { inWords } from '../format.ts'
 import { Choice, filterOf, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Answered, Curl, Id, Link, Members, Status, Time, Title } from '../parts.tsx'
+import { Answered, Curl, Id, Members, Name, Status, Time, Title } from '../parts.tsx'
 import { nameOfParty, type Account, type Identity } from '../records.ts'
 import { may } from '../session.ts'
 import { ListPage, TableOf } from '../tables.tsx'
@@ -16,10 +16,10 @@ const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED']
 const nameOf = (identity: Identity) => nameOfParty(identity) || identity.ref_id
 
 const COLUMNS: Column<Identity>[] = [
-  { name: 'Name', onCard: 1, cell: (one) => <Link to={`identities/${one.id}`}>{nameOf(one)}</Link> },
+  { name: 'Name', onCard: 1, cell: (one) => <Name of={nameOf(one)} to={`identities/${one.id}`} /> },
   { name: 'Status', onCard: 2, cell: ({ summary_status }) => <Status of={summary_status} /> },
   { name: 'Type', onCard: 3, cell: ({ type }) => inWords(type) },
-  { name: 'ref_id', onCard: 5, cell: ({ ref_id }) => <div class="ref">{ref_id}</div> },
+  { name: 'ref_id', onCard: 5, cell: ({ ref_id }) => <Name of={ref_id} /> },
   { name: 'Changed', onCard: 4, cell: ({ updated_at }) => <Time at={updated_at} /> },
 ]
 

@@ -1,5 +1,6 @@
 import { csvOf, textCell } from '../csv.ts'
-import { save } from '../export.tsx'
+import { fileOf, save } from '../export.tsx'
+import { inWords } from '../format.ts'
 import { createdAt, Filters, Period, Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Answered, Curl, Time, Title } from '../parts.tsx'
@@ -12,14 +13,18 @@ type Balance = Record<'account' | 'asset' | (typeof FIGURES)[number], string>
 type Balances = Record<'from' | 'to', string> & Record<'items' | 'sums', Balance[]>
 
 const COLUMNS: Column<Balance>[] = [
-  { name: 'Account', onCard: 0, cell: ({ account }) => account },
-  ...FIGURES.map((name) => ({ ...amountColumn<Balance>(name, (of) => of[name]), named: true })),
+  { name: 'Account', onCard: 0, cell: ({ account }) => (account === 'all' ? <strong>all</strong> : account) },
+  ...FIGURES.map((name) => ({ ...amountColumn<Balance>(inWords(name), (of) => of[name]), named: true })),
 ]
 
-const rowsOf = ({ from, to, items, sums }: Balances) => [
+/** The accounts of each asset, and behind them their sum. */
+const withSums = ({ items, sums }: Balances) =>
+  sums.flatMap((sum) => [...items.filter(({ asset }) => asset === sum.asset), sum])
+
+const rowsOf = (of: Balances) => [
   ['from', 'to', 'account', 'asset', ...FIGURES],
-  ...[...items, ...sums].map((one) => [
-    ...[from, to, one.account, one.asset].map(textCell),
+  ...withSums(of).map((one) => [
+    ...[of.from, of.to, one.account, one.asset].map(textCell),
     ...FIGURES.map((name) => one[name]),
   ]),
 ]
@@ -36,24 +41,24 @@ export function LedgerPage() {
         <button
           type="button"
           disabled={value === undefined}
-          onClick={() => save('ledger.csv', csvOf(rowsOf(value!)), 'text/csv')}
+          onClick={() => save(`${fileOf('ledger')}.csv`, csvOf(rowsOf(value!)), 'text/csv')}
         >
           Save as CSV
         </button>
       </Filters>
       <p class="quiet">
-        All customers. Negative: what the platform has, such as money at its bank. `profile` is what all
-        profiles have together. All accounts sum to zero.
+        All customers. Negative: what the platform has, such as money at its bank. <code>profile</code> is
+        what all profiles have together. The accounts of an asset sum to zero.
       </p>
       <Answered of={read}>
-        {({ to, items, sums }) => (
+        {(balances) => (
           <>
             <p>
-              Until before <Time at={to} precise />
+              Entries before <Time at={balances.to} precise />
             </p>
             <Table
               name="Balances of the ledger"
-              items={[...items, ...sums]}
+              items={withSums(balances)}
               columns={COLUMNS}
               keyOf={({ account, asset }) => account + asset}
             />

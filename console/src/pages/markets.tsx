@@ -4,7 +4,7 @@ import { PriceChart } from '../chart.tsx'
 import { changeOf, groupDigits, inWords } from '../format.ts'
 import { filterOf, Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Answered, Curl, Failure, Link, Loading, Time, Title } from '../parts.tsx'
+import { Answered, Curl, Failure, Link, Time, Title } from '../parts.tsx'
 import type { Candle, Market, Price } from '../records.ts'
 import { may } from '../session.ts'
 import { amountColumn } from '../tables.tsx'
@@ -39,20 +39,25 @@ function ChangeOf({ price }: { price: Price | undefined }) {
 export function MarketsPage() {
   const listed = useCall<{ markets: Market[] }>(markets)
   const priced = useCall<{ items: Price[] }>(prices)
-  const rows = listed.data.value?.markets.map((market) => ({
+  const rowOf = (market: Market): Row => ({
     ...market,
     price: priced.data.value?.items.find((one) => one.market === market.market),
-  }))
-  rows?.sort((one, other) => (one.market < other.market ? -1 : 1))
+  })
+  const byName = (one: Row, other: Row) => (one.market < other.market ? -1 : 1)
   return (
     <>
       <Title>Markets</Title>
-      <Failure of={listed.error.value ?? priced.error.value} />
-      {rows === undefined ? (
-        listed.error.value === undefined && <Loading />
-      ) : (
-        <Table name="Markets" items={rows} columns={COLUMNS} keyOf={({ market }) => market} />
-      )}
+      <Failure of={priced.error.value} />
+      <Answered of={listed}>
+        {(answer) => (
+          <Table
+            name="Markets"
+            items={answer.markets.map(rowOf).sort(byName)}
+            columns={COLUMNS}
+            keyOf={({ market }) => market}
+          />
+        )}
+      </Answered>
       <Curl of={prices} />
     </>
   )
@@ -122,8 +127,8 @@ function History({ market, last }: { market: Market; last: string }) {
       limit: CANDLES_MAX,
     },
   } as const
-  const { data, error } = useCall<{ increment: string; items: Candle[] }>(call)
-  const answer = data.value
+  const read = useCall<{ increment: string; items: Candle[] }>(call)
+  const answer = read.data.value
   const seconds = SECONDS[answer?.increment ?? ''] ?? 60
   const candles = useMemo(() => answer?.items.toReversed(), [answer])
   const gaps = useMemo(() => gapsOf(candles ?? [], seconds), [candles])
@@ -151,8 +156,7 @@ function History({ market, last }: { market: Market; last: string }) {
           </button>
         </span>
       </div>
-      <Failure of={error.value} />
-      {candles === undefined && error.value === undefined && <Loading />}
+      <Answered of={read}>{() => null}</Answered>
       {candles?.length === 0 && <p class="quiet">No candle has ended in this time.</p>}
       {candles !== undefined && candles.length > 0 && (
         <>

@@ -1,9 +1,10 @@
-import { inWords, short } from '../format.ts'
+import { inWords, readable, short } from '../format.ts'
 import { Frozen } from '../freezes.tsx'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Link, Status, Time, Title } from '../parts.tsx'
 import type { Network } from '../records.ts'
+import { nameOfCustomer } from '../session.ts'
 import { amountColumn, TableOf } from '../tables.tsx'
 
 /** Networks: their state; for operators of the deployment also custody, the hot wallet and what waits. */
@@ -103,7 +104,7 @@ function NetworkFigures({ network: { crypto_network, for_operators } }: { networ
           : <code>{`bursar treasury ${kind === 'REFILL' ? 'refill' : 'confirm'}`}</code>
         </p>
       ))}
-      {custody.length > 0 && <Custody of={custody} name={crypto_network} />}
+      {custody.some(isHeld) && <Custody of={custody} name={crypto_network} />}
       {lanes.length > 0 && <Lanes of={lanes} name={crypto_network} />}
       {signer !== undefined && (
         <p>
@@ -111,11 +112,12 @@ function NetworkFigures({ network: { crypto_network, for_operators } }: { networ
         </p>
       )}
       <p>
-        {in_flight === 0
-          ? 'No withdrawal is under way.'
-          : in_flight === 1
-            ? 'One withdrawal is under way.'
-            : `${in_flight} withdrawals are under way.`}
+        {in_flight || 'No'} {in_flight > 1 ? 'withdrawals are' : 'withdrawal is'} under way.{' '}
+        {in_flight > 0 && (
+          <Link to={`transfers?type=CRYPTO_WITHDRAWAL&status=PENDING&network=${crypto_network}`}>
+            Those of {nameOfCustomer()}
+          </Link>
+        )}
       </p>
       <ul class="plain">
         {asked !== undefined && (
@@ -125,7 +127,7 @@ function NetworkFigures({ network: { crypto_network, for_operators } }: { networ
         )}
         {waiting.map(({ code, detail, count, since }) => (
           <li key={code + detail}>
-            <strong>{count}</strong> wait since <Time at={since} />: <Status of={code} /> {detail}
+            <strong>{count}</strong> wait since <Time at={since} />: <Status of={code} /> {readable(detail)}
           </li>
         ))}
         {refills.map(({ crypto_tx_hash, since, detail }) => (
@@ -213,11 +215,13 @@ const Lanes = ({ of, name }: { of: NonNullable<Figures['lanes']>; name: string }
   />
 )
 
-/** The amounts held compared with those in the ledgers, per asset. */
+const isHeld = ({ held = '0', in_custody }: Figures['custody'][number]) => held !== '0' || in_custody !== '0'
+
+/** The amounts held compared with those in the ledgers, per asset. Assets of which there is nothing are left out. */
 export const Custody = ({ of, name }: { of: Figures['custody']; name: string }) => (
   <Table
     name={`Custody on ${name}`}
-    items={of}
+    items={of.filter(isHeld)}
     keyOf={({ asset }) => asset}
     columns={[
       { name: 'Asset', cell: ({ asset }) => asset },

@@ -16,7 +16,6 @@ interface Operator {
   /** Absent: it works for all customers. */
   customer_id?: string
   created_at: string
-  updated_at: string
 }
 
 const ROLES = ['VIEWER', 'OPERATOR', 'APPROVER', 'ADMIN']

@@ -3,7 +3,7 @@ import { groupDigits, inWords, short } from '../format.ts'
 import { Graph, type Arrow, type Place } from '../graph.tsx'
 import { Choice, filterOf, Filters, Paged, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall, useFresh, useRecords, useTransfers } from '../load.ts'
-import { Amount, Answered, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Answered, Curl, Facts, Id, Link, Name, Status, Time, Title } from '../parts.tsx'
 import type { Orchestration, Rule, Transfer } from '../records.ts'
 import { may } from '../session.ts'
 import { amountColumn, ListPage } from '../tables.tsx'
@@ -32,7 +32,7 @@ const useNamed = (runs: readonly Orchestration[] = []): Named => ({
 
 const RuleOf = ({ id, rules }: { id: string } & Pick<Named, 'rules'>) => {
   const rule = rules.get(id)
-  return <Link to={`orchestrations/rules/${id}`}>{rule?.nickname ?? rule?.ref_id ?? 'a rule'}</Link>
+  return <Name of={rule?.nickname ?? rule?.ref_id ?? 'a rule'} to={`orchestrations/rules/${id}`} />
 }
 
 function columnsOf({ rules, transfers }: Named): Column<Orchestration>[] {
@@ -71,7 +71,7 @@ function columnsOf({ rules, transfers }: Named): Column<Orchestration>[] {
     {
       name: 'Started by',
       cell: ({ orchestration_rule_id: rule, ref_id }) =>
-        rule === undefined ? <span class="ref">{ref_id}</span> : <RuleOf id={rule} rules={rules} />,
+        rule === undefined ? <Name of={ref_id ?? ''} /> : <RuleOf id={rule} rules={rules} />,
     },
   ]
 }
@@ -112,7 +112,7 @@ const AssetFilters = () => (
 const RULE_COLUMNS: Column<Rule>[] = [
   {
     name: 'Rule',
-    cell: ({ id, nickname, ref_id }) => <Link to={`orchestrations/rules/${id}`}>{nickname ?? ref_id}</Link>,
+    cell: ({ id, nickname, ref_id }) => <Name of={nickname ?? ref_id} to={`orchestrations/rules/${id}`} />,
   },
   { name: 'Status', cell: ({ status }) => <Status of={status} /> },
   {
@@ -124,7 +124,7 @@ const RULE_COLUMNS: Column<Rule>[] = [
     cell: ({ source_asset, destination_asset }) => `${source_asset} → ${destination_asset}`,
   },
   { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-  { name: 'ref_id', cell: ({ ref_id }) => <span class="ref">{ref_id}</span> },
+  { name: 'ref_id', cell: ({ ref_id }) => <Name of={ref_id} /> },
 ]
 
 export function RulesPage() {
@@ -214,46 +214,44 @@ export function RulePage({ id }: { id: string }) {
   )
 }
 
+const starterOf = ({ orchestration_rule_id: rule }: Orchestration, rules: Named['rules']) =>
+  rule === undefined ? 'a request' : <RuleOf id={rule} rules={rules} />
+
 /** One run: its route as a graph, and its steps, with the one that failed opened. */
 export function OrchestrationPage({ id }: { id: string }) {
   const call = { method: 'GET', path: `${PATH}/${id}` } as const
-  const { data, error, again } = useCall<Orchestration>(call)
-  useFresh(again, CHANGES)
-  const run = data.value
-  const named = useNamed(run && [run])
-  if (run === undefined)
-    return error.value === undefined ? (
-      <Loading />
-    ) : (
-      <>
-        <Title>Orchestration</Title>
-        <Failure of={error.value} />
-      </>
-    )
-  const { orchestration_rule_id: rule } = run
+  const read = useCall<Orchestration>(call)
+  useFresh(read.again, CHANGES)
+  const { rules } = useNamed(read.data.value && [read.data.value])
   return (
     <>
-      <header class="of-record">
-        <Title>Orchestration</Title>
-        <p class="figure">
-          <Amount amount={run.source_amount} asset={run.source_asset} />
-          {run.source_asset !== run.destination_asset && <> → {run.destination_asset}</>}{' '}
-          <Status of={run.status} />
-        </p>
-        <Id of={id} whole />
-      </header>
-      <Way of={run} amount={`${groupDigits(run.source_amount)} ${run.source_asset}`} />
-      <Facts
-        of={[
-          ['Created', <Time at={run.created_at} />],
-          ['Changed', <Time at={run.updated_at} />],
-          ['Started by', rule === undefined ? 'a request' : <RuleOf id={rule} rules={named.rules} />],
-          ['Profile', <Id of={run.profile_id} to={`profiles/${run.profile_id}`} />],
-          ['ref_id', run.ref_id],
-        ]}
-      />
-      <h2>Steps</h2>
-      <Steps of={run} />
+      <Answered of={read}>
+        {(run) => (
+          <>
+            <header class="of-record">
+              <Title>Orchestration</Title>
+              <p class="figure">
+                <Amount amount={run.source_amount} asset={run.source_asset} />
+                {run.source_asset !== run.destination_asset && <> → {run.destination_asset}</>}{' '}
+                <Status of={run.status} />
+              </p>
+              <Id of={id} whole />
+            </header>
+            <Way of={run} amount={`${groupDigits(run.source_amount)} ${run.source_asset}`} />
+            <Facts
+              of={[
+                ['Created', <Time at={run.created_at} />],
+                ['Changed', <Time at={run.updated_at} />],
+                ['Started by', starterOf(run, rules)],
+                ['Profile', <Id of={run.profile_id} to={`profiles/${run.profile_id}`} />],
+                ['ref_id', run.ref_id],
+              ]}
+            />
+            <h2>Steps</h2>
+            <Steps of={run} />
+          </>
+        )}
+      </Answered>
       <Curl of={call} />
     </>
   )

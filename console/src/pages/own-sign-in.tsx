@@ -1,9 +1,9 @@
-import { Action, useWork } from '../action.tsx'
+import { Action } from '../action.tsx'
 import { send } from '../api.ts'
 import { inWords } from '../format.ts'
 import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, Status, Time, Title } from '../parts.tsx'
+import { Id, Status, Time, Title } from '../parts.tsx'
 import { readSession, session } from '../session.ts'
 import { TableOf } from '../tables.tsx'
 
@@ -15,8 +15,6 @@ interface OwnSession {
   status: 'OPEN' | 'ENDED'
   created_at: string
   last_used_at: string
-  expires_at: string
-  ended_at?: string
 }
 
 interface Passkey {
@@ -46,7 +44,6 @@ export function OwnSignInPage() {
 
 function Passkeys() {
   const read = useCall<{ items: Passkey[] }>(passkeys)
-  const adding = useWork()
   const columns: Column<Passkey>[] = [
     { name: 'Name', cell: ({ name }) => name },
     { name: 'Id', cell: ({ id }) => <Id of={id} /> },
@@ -75,29 +72,19 @@ function Passkeys() {
       <h2>Passkeys</h2>
       <TableOf
         of={read}
+        call={passkeys}
         name="Passkeys"
         none="None yet. A passkey signs in without a link: this device, or a key, asks for you."
         columns={columns}
         keyOf={({ id }) => id}
       />
-      <form
-        class="filters"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const { value } = event.currentTarget.elements.namedItem('name') as HTMLInputElement
-          adding.run(() => addPasskey(value.trim()).then(() => read.again()))
-        }}
+      <Action
+        fields={[{ name: 'name', label: 'Name of the new passkey', placeholder: 'such as: laptop' }]}
+        work={({ name = '' }) => addPasskey(name)}
+        done={() => read.again()}
       >
-        <label>
-          Name of the new passkey
-          <input name="name" required maxLength={100} placeholder="such as: laptop" autocomplete="off" />
-        </label>
-        <button type="submit" disabled={adding.isRunning.value}>
-          Add a passkey
-        </button>
-      </form>
-      <Failure of={adding.error.value} />
-      <Curl of={passkeys} />
+        Add a passkey
+      </Action>
     </section>
   )
 }

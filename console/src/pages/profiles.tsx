@@ -1,11 +1,14 @@
 import { useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { BalanceChart } from '../chart.tsx'
+import { textCell } from '../csv.ts'
+import { Export, readerOf } from '../export.tsx'
 import { inWords, timeOfId } from '../format.ts'
 import { Freezes, useFreezes } from '../freezes.tsx'
-import { filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
+import { createdAt, filterOf, Filters, ListOf, Period, Table, TextFilter, useList } from '../list.tsx'
+import type { Column } from '../list.tsx'
 import { useCall, useRecords, useTransfers } from '../load.ts'
-import { Amount, Curl, Facts, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Facts, Failure, Id, Link, Name, Status, Time, Title } from '../parts.tsx'
 import { InUsd, usePrices, type UsdOf } from '../prices.tsx'
 import { nameOfParty, type Account, type Identity, type Page, type Profile } from '../records.ts'
 import type { Balance, BalanceEntry, Transfer } from '../records.ts'
@@ -24,7 +27,7 @@ const columnsOf = (
     name: 'Nickname',
     cell: ({ id, nickname, deactivated_at }) => (
       <>
-        <Link to={`profiles/${id}`}>{nickname}</Link>{' '}
+        <Name of={nickname} to={`profiles/${id}`} />{' '}
         {deactivated_at !== undefined && <Status of="DISABLED" />} {frozen.has(id) && <Status of="FROZEN" />}
       </>
     ),
@@ -199,6 +202,29 @@ const entryColumns = (
   { name: '#', number: true, cell: ({ sequence }) => sequence },
 ]
 
+/** The transfers that a page of an export names. */
+const exported = new Map<string | undefined, Transfer>()
+const readTransfers = readerOf(exported, '/v2/transfer/transfers', 'transfer:read_transfer')
+const readTransfersOf = (entries: readonly BalanceEntry[]) => {
+  // A transfer that was pending may have ended since.
+  exported.clear()
+  return readTransfers(entries.map(({ transfer_id }) => transfer_id))
+}
+const CSV_COLUMNS = [
+  ...['created_at', 'sequence', 'event', 'type', 'change', 'balance_after', 'asset'],
+  ...['transfer_id', 'ref_id', 'memo', 'bank_reference', 'crypto_tx_hash', 'destination_address'],
+]
+
+function cellsOf({ created_at, sequence, event, transfer_id, ...entry }: BalanceEntry): string[] {
+  const transfer = exported.get(transfer_id)
+  return [
+    ...[textCell(created_at), String(sequence), textCell(event), textCell(transfer?.type)],
+    ...[entry.amount, entry.balance_after, textCell(entry.asset)],
+    ...[transfer_id, transfer?.ref_id, transfer?.memo, transfer?.bank_reference].map(textCell),
+    ...[transfer?.crypto_tx_hash, transfer?.destination_address].map(textCell),
+  ]
+}
+
 /** The changes of a balance: a chart of the latest, and all of them a page at a time. */
 function History({ id, asset }: { id: string; asset: string }) {
   const path = `/v2/profiles/${id}/entries`
@@ -207,7 +233,8 @@ function History({ id, asset }: { id: string; asset: string }) {
     path,
     query: { assets: asset, limit: CHART_ENTRIES },
   })
-  const list = useList<BalanceEntry>(path, { assets: asset })
+  const query = { assets: asset, ...createdAt() }
+  const list = useList<BalanceEntry>(path, query)
   const transfers = useTransfers(list.items?.map(({ transfer_id }) => transfer_id))
   const entries = charted.data.value?.items
   const points = useMemo(
@@ -229,6 +256,17 @@ function History({ id, asset }: { id: string; asset: string }) {
       {points !== undefined && points.length > 0 && (
         <BalanceChart points={points} label={`Balance of ${asset}, the last ${points.length - 1} changes`} />
       )}
+      <Filters>
+        <Period />
+        <Export<BalanceEntry>
+          name={`${asset}-entries`}
+          path={path}
+          query={query}
+          columns={CSV_COLUMNS}
+          prepare={readTransfersOf}
+          cellsOf={cellsOf}
+        />
+      </Filters>
       <ListOf
         list={list}
         name={`Entries of ${asset}`}

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { open, ROOT } from '../address.ts'
-import { Action, AskedButton, useWork } from '../action.tsx'
+import { Action, useWork } from '../action.tsx'
 import { send, type Call } from '../api.ts'
 import { inWords } from '../format.ts'
 import { useCall } from '../load.ts'
@@ -204,7 +204,6 @@ async function restarted(): Promise<void> {
 
 /** The button that empties the sandbox. The service stops for it, drops its tables and starts with a new demo. */
 function BeginAnew() {
-  const { isRunning, error, run } = useWork()
   if (!service.value?.begins_anew || !may('operators:write_operator'))
     return (
       <p class="quiet">
@@ -223,16 +222,8 @@ function BeginAnew() {
     await new Promise(() => undefined)
   }
   return (
-    <div class="action">
-      <AskedButton
-        ask="Delete everything in this sandbox?"
-        kind="danger"
-        disabled={isRunning.value}
-        run={() => run(reset)}
-      >
-        {isRunning.value ? 'Resetting the sandbox…' : 'Reset the sandbox'}
-      </AskedButton>
-      <Failure of={error.value} />
-    </div>
+    <Action work={reset} done={() => undefined} ask="Delete everything in this sandbox?" kind="danger">
+      Reset the sandbox
+    </Action>
   )
 }

@@ -40,14 +40,8 @@ const pagesFor = (groups: Groups, text: string): Suggestion[] =>
   groups.flatMap(({ group, pages }) =>
     pages
       .filter(({ name }) => ` ${name} ${group}`.toLowerCase().includes(` ${text.toLowerCase()}`))
-      .map(({ name, to }) => ({ to, shown: <PageName name={name} group={group} /> })),
+      .map(({ name, to }) => ({ to, shown: [<span>{name}</span>, ' ', <small>{group}</small>] })),
   )
-
-const PageName = ({ name, group }: { name: string; group: string }) => (
-  <>
-    <span>{name}</span> <small>{group}</small>
-  </>
-)
 
 const recordOf = (found: Found): Suggestion => ({
   to: pageOf(found) ?? listOf(found.id),

@@ -1,13 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { Bars, type Bar } from '../bars.tsx'
-import { Action, useWork } from '../action.tsx'
-import { send } from '../api.ts'
+import { Action } from '../action.tsx'
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
 import { dayOf, groupDigits, inWords, percentOf, sumOf } from '../format.ts'
 import { Choice, filterOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Answered, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Answered, Curl, Facts, Id, Link, Status, Time, Title } from '../parts.tsx'
 import type { Explanation, Statement } from '../records.ts'
 import { customer } from '../session.ts'
 import { amountColumn, ListPage } from '../tables.tsx'
@@ -59,7 +58,7 @@ function Months() {
 
 function barOf(one: Statement): Bar {
   const reward = rewardOf(one)
-  const amount = reward?.total_amount_owed ?? '0'
+  const amount = reward?.total_amount_owed ?? ''
   const said = reward === undefined ? 'not computed yet' : `${groupDigits(amount)} ${reward.asset}`
   return {
     key: one.id,
@@ -199,57 +198,56 @@ const DAY_COLUMNS: Column<Explanation['days'][number]>[] = [
 /** Each day of the month, computed again from the ledger when the page opens and whenever the button asks for it. */
 function DayByDay({ id, asset }: { id: string; asset: string }) {
   const call = { method: 'GET', path: `${PATH}/${id}/explanation` } as const
-  const first = useCall<Explanation>(call)
-  const again = useSignal<{ found: Explanation; at: string } | undefined>(undefined)
-  const { isRunning, error, run } = useWork()
-  const explain = async () => {
-    again.value = { found: await send<Explanation>(call), at: new Date().toISOString() }
-  }
-  const found = again.value?.found ?? first.data.value
+  const read = useCall<Explanation>(call)
+  const again = useSignal('')
   return (
     <>
       <h2>Day by day</h2>
-      <Failure of={error.value ?? first.error.value} />
-      {found === undefined && first.error.value === undefined && <Loading />}
-      {found !== undefined && (
-        <>
-          <Bars
-            small
-            label="The reward of each day"
-            bars={found.days.map(({ day, reward, balance }) => ({
-              key: day,
-              name: String(Number(day.slice(8))),
-              amount: reward,
-              label: `${day}: ${reward} ${asset} on ${groupDigits(balance)} ${asset}`,
-            }))}
-          />
-          <div class="derived" role="status">
-            <Status of={found.holds ? 'HOLDS' : 'DIFFERS'} />{' '}
-            {found.holds
-              ? 'The ledger gives the same amount as the statement.'
-              : `The ledger gives ${groupDigits(found.computed)} ${asset}, and the statement says ${groupDigits(found.stated)}.`}{' '}
-            {again.value !== undefined && (
-              <>
-                Computed again at <Time at={again.value.at} />.
-              </>
-            )}
-          </div>
-          <p>
-            <button type="button" class="main" disabled={isRunning.value} onClick={() => run(explain)}>
+      <Answered of={read}>
+        {(found) => (
+          <>
+            <Bars
+              small
+              label="The reward of each day"
+              bars={found.days.map(({ day, reward, balance }) => ({
+                key: day,
+                name: String(Number(day.slice(8))),
+                amount: reward,
+                label: `${day}: ${reward} ${asset} on ${groupDigits(balance)} ${asset}`,
+              }))}
+            />
+            <div class="derived" role="status">
+              <Status of={found.holds ? 'HOLDS' : 'DIFFERS'} />{' '}
+              {found.holds
+                ? 'The ledger gives the same amount as the statement.'
+                : `The ledger gives ${groupDigits(found.computed)} ${asset}, and the statement says ${groupDigits(found.stated)}.`}{' '}
+              {again.value !== '' && (
+                <>
+                  Computed again at <Time at={again.value} />.
+                </>
+              )}
+            </div>
+            <Action<Explanation>
+              call={call}
+              done={(answer) => {
+                read.data.value = answer
+                again.value = new Date().toISOString()
+              }}
+              kind="main"
+            >
               Explain it again from the ledger
-            </button>
-          </p>
-          <Table name="Days" items={found.days} columns={DAY_COLUMNS} keyOf={({ day }) => day} />
-          <Facts
-            of={[
-              ['Sum of balance × seconds × rate', groupDigits(found.products)],
-              ['by 86 400 s and 365 days, rounded down', <Amount amount={found.computed} asset={asset} />],
-              ['Balance that earns', 'the average of the day'],
-            ]}
-          />
-        </>
-      )}
-      <Curl of={call} />
+            </Action>
+            <Table name="Days" items={found.days} columns={DAY_COLUMNS} keyOf={({ day }) => day} />
+            <Facts
+              of={[
+                ['Sum of balance × seconds × rate', groupDigits(found.products)],
+                ['by 86 400 s and 365 days, rounded down', <Amount amount={found.computed} asset={asset} />],
+                ['Balance that earns', 'the average of the day'],
+              ]}
+            />
+          </>
+        )}
+      </Answered>
     </>
   )
 }

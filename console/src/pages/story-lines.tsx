@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { inWords } from '../format.ts'
+import { inWords, readable } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { OnNetwork } from '../on-network.tsx'
 import { Actor, Amount, Id, Link, Status, Time } from '../parts.tsx'
+import { RuleInForce } from '../policy.tsx'
 import type { Approval, Delivery, Entry, NetworkTransaction, Transfer, TransferHistory } from '../records.ts'
 import { amountColumn } from '../tables.tsx'
 import { AttemptLine } from './events.tsx'
@@ -90,7 +91,7 @@ function entryLines({ entries }: TransferHistory): Line[] {
       body: (
         <Table
           class="entries"
-          name="Entries"
+          name={`Entries ${event}`}
           items={own}
           columns={own.some(hasBalance) ? [...ENTRY_COLUMNS, ...BALANCE_COLUMNS] : ENTRY_COLUMNS}
           keyOf={({ position }) => position}
@@ -136,8 +137,7 @@ const BALANCE_COLUMNS = [
 /** The approval that the policy required, and each decision. */
 function approvalLines(approval: Approval | undefined): Line[] {
   if (approval === undefined) return []
-  const { id, created_at, required, role, rule_id, policy_version, decisions, status, ended_at, deadline } =
-    approval
+  const { id, created_at, required, role, rule_id, policy_version, status, ended_at, deadline } = approval
   const proof = ['approval ', <Id of={id} to={`approvals/${id}`} />]
   const lines: Line[] = [
     {
@@ -147,12 +147,14 @@ function approvalLines(approval: Approval | undefined): Line[] {
       title: `The policy requires ${required} of the role ${inWords(role)}`,
       body: (
         <p>
-          Rule <code>{rule_id ?? 'default'}</code> of version {policy_version}; until <Time at={deadline} />
+          Rule <code>{rule_id ?? 'default'}</code> of version {policy_version}:{' '}
+          <RuleInForce version={policy_version} id={rule_id} of={approval.subject.id} /> Until{' '}
+          <Time at={deadline} />
         </p>
       ),
       proof,
     },
-    ...decisions.map(({ approver_id, decision, created_at: at }): Line => ({
+    ...approval.decisions.map(({ approver_id, decision, created_at: at }): Line => ({
       key: `${id} ${approver_id}`,
       at,
       kind: decision === 'APPROVE' ? 'good' : 'bad',
@@ -172,7 +174,7 @@ function transactionLines({ transactions, waiting, transfer }: TransferHistory):
     lines.push({
       key: 'waiting',
       kind: 'wait',
-      title: `Waiting: ${waiting.detail}`,
+      title: `Waiting: ${readable(waiting.detail)}`,
       ...(waiting.since !== undefined && {
         body: (
           <p>

@@ -1,4 +1,4 @@
-import { after, ago, dayOf, inWords, lengthOf, short, timeOf } from '../format.ts'
+import { after, ago, inWords, lengthOf, moment, readable, short } from '../format.ts'
 import type { Network, NetworkTransaction, Transfer, TransferHistory } from '../records.ts'
 
 /** Where a transfer is, since when, what is usual, and what happens next: in words, from its history. */
@@ -85,10 +85,9 @@ export function stateOf(history: TransferHistory, known: Known): string {
   if (status === 'FAILED') return failed(history)
   const usual = known.usual === undefined ? '' : ` Usually ${lengthOf(known.usual.seconds)} in all.`
   const [where, next] = direction === 'DEBIT' ? payment(history, known) : deposit(history, known)
-  return `${where}${usual} ${next}`
+  return readable(`${where}${usual} ${next}`)
 }
 
-const moment = (at: string) => `${dayOf(at)}, ${timeOf(at, false)} UTC`
 const nameOf = ({ crypto_network }: Transfer) =>
   crypto_network === undefined ? 'the bank' : inWords(crypto_network)
 /** The transaction that pays now. Those that it has replaced come before it. */

@@ -1,8 +1,7 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { Action } from '../action.tsx'
 import { after, inWords } from '../format.ts'
-import { useCall, useEventsOf } from '../load.ts'
+import { useCall, useEventsOf, useEvery } from '../load.ts'
 import { OnNetwork } from '../on-network.tsx'
 import { Amount, Answered, Curl, Facts, Id, Link, Status, Time, Title } from '../parts.tsx'
 import type { Network, Page, Profile, Transfer, TransferHistory, Verification } from '../records.ts'
@@ -28,11 +27,7 @@ export function TransferPage({ id }: { id: string }) {
   const { data, again } = read
   useEventsOf(id, again)
   const isPending = data.value?.transfer.status === 'PENDING'
-  useEffect(() => {
-    if (!isPending) return
-    const timer = setInterval(() => document.hidden || again(true), REFRESH_MS)
-    return () => clearInterval(timer)
-  }, [id, isPending])
+  useEvery(isPending ? REFRESH_MS : undefined, () => again(true))
   return (
     <>
       <Answered of={read}>{(history) => <Story history={history} again={again} />}</Answered>

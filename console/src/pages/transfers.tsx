@@ -1,53 +1,29 @@
 import type { ComponentChildren } from 'preact'
-import { send } from '../api.ts'
 import { textCell } from '../csv.ts'
-import { Export } from '../export.tsx'
-import { inWords, shortName, signed, sumOf } from '../format.ts'
-import {
-  Choice,
-  createdAt,
-  filterOf,
-  Filters,
-  Paged,
-  Period,
-  Table,
-  TextFilter,
-  useList,
-  type Column,
-} from '../list.tsx'
+import { Export, readerOf } from '../export.tsx'
+import { inWords, signed, sumOf } from '../format.ts'
+import { Choice, createdAt, filterOf, Filters, Paged, Period, Table, TextFilter, useList } from '../list.tsx'
+import type { Column } from '../list.tsx'
 import { useCall, useRecords } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
-import {
-  nameOfParty,
-  type Asset,
-  type FiatAccount,
-  type Page,
-  type Profile,
-  type Transfer,
-  type Volume,
-} from '../records.ts'
-import { may } from '../session.ts'
+import { Amount, Curl, Failure, Id, Link, Name, Status, Time, Title } from '../parts.tsx'
+import { nameOfParty } from '../records.ts'
+import type { Asset, FiatAccount, Identity, Page, Profile, Transfer, Volume } from '../records.ts'
 import { amountColumn } from '../tables.tsx'
 import { Views } from '../views.tsx'
 
 /** All transfers, with filters that the address keeps, a page at a time; and the table of transfers for other pages. */
 
 const STATUSES = ['PENDING', 'COMPLETED', 'FAILED']
-const TYPES = [
-  'CRYPTO_WITHDRAWAL',
-  'CRYPTO_DEPOSIT',
-  'WIRE_WITHDRAWAL',
-  'WIRE_DEPOSIT',
-  'INTERNAL_TRANSFER_DEBIT',
-  'INTERNAL_TRANSFER_CREDIT',
-  'PAXOS_TRANSFER_DEBIT',
-  'PAXOS_TRANSFER_CREDIT',
-]
 const INTERNAL = ['INTERNAL_TRANSFER_DEBIT', 'INTERNAL_TRANSFER_CREDIT']
+const REWARDS = ['PAXOS_TRANSFER_DEBIT', 'PAXOS_TRANSFER_CREDIT']
+const WIRES = ['WIRE_WITHDRAWAL', 'WIRE_DEPOSIT']
+const TYPES = ['CRYPTO_WITHDRAWAL', 'CRYPTO_DEPOSIT', ...WIRES, ...INTERNAL, ...REWARDS]
 
 const PATH = '/v2/transfer/transfers'
 const PROFILES = '/v2/profiles'
 const READ_PROFILE = 'funding:read_profile'
+const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
+const READ_FIAT_ACCOUNT = 'transfer:read_fiat_account'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** The filters in the address, as the API names them. A counterparty is an address, or a bank account by its id. */
@@ -89,7 +65,7 @@ export function TransfersPage() {
           path={PATH}
           query={query}
           columns={CSV_COLUMNS}
-          prepare={readNicknames}
+          prepare={readNames}
           cellsOf={cellsOf}
           note="amount, fee, total, notional_value and balance_change are numbers, of which a spreadsheet keeps 15 digits."
         />
@@ -98,6 +74,7 @@ export function TransfersPage() {
         <Totals />
         <Transfers
           items={list.items ?? []}
+          name="Transfers"
           none={isFiltered() ? 'No transfer has these properties.' : 'There is no transfer yet.'}
         />
       </Paged>
@@ -236,11 +213,7 @@ const columnsOf = (
     name: 'Profile',
     named: true,
     onCard: 8,
-    cell: ({ profile_id }) => (
-      <div class="ref">
-        <ProfileLink id={profile_id} of={profiles} />
-      </div>
-    ),
+    cell: ({ profile_id }) => <ProfileLink id={profile_id} of={profiles} />,
   },
   {
     name: 'Status',
@@ -255,17 +228,17 @@ const columnsOf = (
   {
     name: 'ref_id',
     onCard: 9,
-    cell: ({ ref_id }) => ref_id !== undefined && <div class="ref">{ref_id}</div>,
+    cell: ({ ref_id }) => ref_id !== undefined && <Name of={ref_id} />,
   },
 ]
 
 /** A profile by its nickname, or by its id where the nickname may not be read. */
 const ProfileLink = ({ id, of }: { id: string; of: ReadonlyMap<string | undefined, Profile> }) => {
   const nickname = of.get(id)?.nickname
-  return nickname === undefined ? <Id of={id} /> : <Link to={`profiles/${id}`}>{shortName(nickname)}</Link>
+  return nickname === undefined ? <Id of={id} /> : <Name of={nickname} to={`profiles/${id}`} />
 }
 
-export function Transfers({ items, none }: { items: readonly Transfer[]; none: string }) {
+export function Transfers({ items, name, none }: { items: readonly Transfer[]; name: string; none: string }) {
   const payeeOf = usePayees(items)
   const profiles = useRecords<Profile>(
     PROFILES,
@@ -275,7 +248,7 @@ export function Transfers({ items, none }: { items: readonly Transfer[]; none: s
   return items.length === 0 ? (
     <p class="quiet">{none}</p>
   ) : (
-    <Table name="Transfers" items={items} columns={columnsOf(profiles, payeeOf)} keyOf={({ id }) => id} />
+    <Table name={name} items={items} columns={columnsOf(profiles, payeeOf)} keyOf={({ id }) => id} />
   )
 }
 
@@ -297,8 +270,8 @@ export function usePayees(items: readonly Transfer[]): (transfer: Transfer) => C
       ? sides.find((side) => side.group_id === group_id && side.direction !== direction)
       : undefined
   const accounts = useRecords<FiatAccount>(
-    '/v2/transfer/fiat-accounts',
-    'transfer:read_fiat_account',
+    FIAT_ACCOUNTS,
+    READ_FIAT_ACCOUNT,
     items.map(({ fiat_account_id }) => fiat_account_id),
   )
   const profiles = useRecords<Profile>(
@@ -326,57 +299,42 @@ export function usePayees(items: readonly Transfer[]): (transfer: Transfer) => C
 
 // ------------------------------------------------------------------------------------------------------- the CSV
 
-/** The columns of an export. Amounts are numbers; all others are text. */
-const AMOUNTS = ['amount', 'fee', 'total', 'notional_value'] as const
-const CSV_COLUMNS = [
-  'id',
-  'created_at',
-  'updated_at',
-  'completed_at',
-  'type',
-  'direction',
-  'status',
-  'secondary_status',
-  'asset',
-  ...AMOUNTS,
-  'balance_change',
-  'balance_asset',
-  'profile_id',
-  'profile',
-  'ref_id',
-  'crypto_network',
-  'crypto_tx_hash',
-  'destination_address',
-  'fiat_account_id',
-  'group_id',
-  'memo',
-  'bank_reference',
-  'metadata',
-] as const
+/** Records that the exports of this page name. */
+const profiles = new Map<string | undefined, Profile>()
+const payees = new Map<string | undefined, FiatAccount>()
+const identities = new Map<string | undefined, Identity>()
+const readProfiles = readerOf(profiles, PROFILES, READ_PROFILE)
+const readPayees = readerOf(payees, FIAT_ACCOUNTS, READ_FIAT_ACCOUNT)
+const readIdentities = readerOf(identities, '/v2/identity/identities', 'identity:read_identity')
 
-/** The nicknames of profiles in the exports of this page. */
-const nicknames = new Map<string, string>()
-/** Ids in one filter of the API. */
-const IDS_MAX = 100
-
-async function readNicknames(items: readonly Transfer[]): Promise<void> {
-  if (!may(READ_PROFILE)) return
-  const missing = [...new Set(items.map(({ profile_id }) => profile_id))].filter((id) => !nicknames.has(id))
-  for (let at = 0; at < missing.length; at += IDS_MAX) {
-    const ids = missing.slice(at, at + IDS_MAX)
-    const found = await send<Page<Profile>>({ method: 'GET', path: PROFILES, query: { ids, limit: IDS_MAX } })
-    for (const { id, nickname } of found.items) nicknames.set(id, nickname)
-  }
+async function readNames(items: readonly Transfer[]): Promise<void> {
+  await readProfiles(items.map(({ profile_id }) => profile_id))
+  await readPayees(items.map(({ fiat_account_id }) => fiat_account_id))
+  await readIdentities(items.map(({ identity_id }) => identity_id))
 }
+
+/** The columns of an export that are no text of the transfer. */
+const CELLS: Record<string, (of: Transfer) => string | undefined> = {
+  // A transfer that is COMPLETED never changes again.
+  completed_at: ({ status, updated_at }) => (status === 'COMPLETED' ? updated_at : undefined),
+  secondary_status: ({ secondary_status }) => secondary_status?.name,
+  balance_change: changeOf,
+  profile: ({ profile_id }) => profiles.get(profile_id)?.nickname,
+  identity: ({ identity_id }) => nameOfParty(identities.get(identity_id)),
+  payee: ({ fiat_account_id }) => nameOfParty(payees.get(fiat_account_id)?.fiat_account_owner),
+  metadata: ({ metadata }) => metadata && JSON.stringify(metadata),
+}
+const NUMBERS = ['amount', 'fee', 'total', 'notional_value', 'balance_change']
+const CSV_COLUMNS = [
+  ...['id', 'created_at', 'updated_at', 'completed_at', 'type', 'direction', 'status', 'secondary_status'],
+  ...['asset', ...NUMBERS, 'balance_asset', 'profile_id', 'profile', 'identity_id', 'identity', 'ref_id'],
+  ...['crypto_network', 'crypto_tx_hash', 'destination_address', 'fiat_account_id', 'payee', 'group_id'],
+  ...['memo', 'bank_reference', 'metadata'],
+]
 
 const cellsOf = (transfer: Transfer): string[] =>
   CSV_COLUMNS.map((name) => {
-    if (name === 'metadata') return textCell(transfer.metadata && JSON.stringify(transfer.metadata))
-    // A transfer that is COMPLETED never changes again.
-    if (name === 'completed_at') return textCell(transfer.status === 'COMPLETED' ? transfer.updated_at : '')
-    if (name === 'secondary_status') return textCell(transfer.secondary_status?.name)
-    if (name === 'balance_change') return changeOf(transfer)
-    if (name === 'profile') return textCell(nicknames.get(transfer.profile_id))
-    const isAmount = AMOUNTS.some((amount) => amount === name)
-    return isAmount ? (transfer[name] ?? '') : textCell(transfer[name])
+    const own = (transfer as unknown as Record<string, string | undefined>)[name]
+    const text = name in CELLS ? CELLS[name]!(transfer) : own
+    return NUMBERS.includes(name) ? (text ?? '') : textCell(text)
   })

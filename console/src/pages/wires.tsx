@@ -1,13 +1,12 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { Action, type Field } from '../action.tsx'
+import { Action, type Field, type Values } from '../action.tsx'
 import { send, type Call } from '../api.ts'
-import { inWords } from '../format.ts'
+import { inWords, readable } from '../format.ts'
 import type { Column } from '../list.tsx'
-import { useCall } from '../load.ts'
+import { useCall, useEvery } from '../load.ts'
 import { Failure, Id, Link, Members, Status, Time, Title } from '../parts.tsx'
 import type { OpenWire, Transfer } from '../records.ts'
-import { may, service, session } from '../session.ts'
+import { may, nameOfCustomer, service, session } from '../session.ts'
 import { amountColumn, TableOf } from '../tables.tsx'
 
 /** The wires of a bank without an API, of all customers: those to send, and those that arrived. */
@@ -17,15 +16,11 @@ const PATH = '/v2/operators/wires'
 const REFRESH_MS = 5_000
 const wires = { method: 'GET', path: PATH } as const
 const REFERENCE: Field = { name: 'bank_reference', label: "The bank's reference", size: 24 }
-type Values = Readonly<Record<string, string>>
 const AMOUNT: Field = { name: 'amount', label: 'Amount in USD', size: 12 }
 
 export function WiresPage() {
   const read = useCall<{ items: OpenWire[] }>(wires)
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || read.again(true), REFRESH_MS)
-    return () => clearInterval(timer)
-  }, [])
+  useEvery(REFRESH_MS, () => read.again(true))
   return (
     <>
       <Title>Wires</Title>
@@ -58,7 +53,7 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
   {
     name: 'Customer',
     onCard: 5,
-    cell: ({ customer_id }) => session.value!.customers.find(({ id }) => id === customer_id)?.name,
+    cell: ({ customer_id }) => nameOfCustomer(customer_id),
   },
   { ...amountColumn<OpenWire>('Amount', ({ amount }) => amount), onCard: 2 },
   { name: 'Payee', cell: ({ payee, account_number }) => `${payee}, account ${account_number}` },
@@ -67,7 +62,7 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
     onCard: 3,
     cell: ({ state, detail }) => (
       <>
-        <Status of={state} /> {detail !== null && <small>{detail}</small>}
+        <Status of={state} /> {detail !== null && <small>{readable(detail)}</small>}
       </>
     ),
   },
@@ -92,6 +87,10 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
   },
 ]
 
+/** What is carried to the bank: an order without the ids and its taking, which the line of the wire shows. */
+const toEnter = (order: object) =>
+  Object.fromEntries(Object.entries(order).filter(([name]) => !/_id$|^taken_/.test(name)))
+
 /** A taken wire: what to enter at the bank, and how it ended there. */
 function Taken({
   of: { transfer_id: id, amount, asset, payee },
@@ -106,7 +105,7 @@ function Taken({
     <details onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
       <summary>Enter it at the bank</summary>
       <Failure of={error.value} />
-      {data.value !== undefined && <Members of={data.value} />}
+      {data.value !== undefined && <Members of={toEnter(data.value)} />}
       {may('operators:write_wire') && (
         <>
           <Action
