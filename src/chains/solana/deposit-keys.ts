@@ -26,6 +26,8 @@ export interface SolanaDepositKeys {
   newAddress(id: string): NewAddress
   /** The address at a path of two numbers below `m/44'/501'`, for a process that has asked for it under this id. */
   answerTo(id: string, path: readonly [series: number, place: number]): VouchedAddress
+  /** Whether the words gave out this address: it is what the derivation leads to. */
+  derives(given: { address: string; derivation: string }): boolean
   /**
    * The signer for an address; undefined where it was derived from other words. Throws an Error when the path leads to another
    * address.
@@ -73,9 +75,13 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
       const found = { id, ...at(path) }
       return { ...found, signature: base58.encode(voucher.sign(statementOf(found))) }
     },
+    derives({ address, derivation }) {
+      const [, ...path] = derivation.split('/')
+      return isOf(voucher.address, derivation) && at(path.map(Number)).address === address
+    },
     signerOf(address, derivation) {
-      const [of, ...path] = derivation.split('/')
-      if (of !== fingerprintOf(voucher.address)) return undefined
+      const [, ...path] = derivation.split('/')
+      if (!isOf(voucher.address, derivation)) return undefined
       const signer = keyAt([...PURPOSE, ...path.map(Number)])
       if (signer.address !== address) throw new Error(`${address} is not derived at ${derivation}`)
       return signer
@@ -84,6 +90,10 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
 }
 
 const fingerprintOf = (publicKey: Address) => createHash('sha256').update(publicKey).digest('hex').slice(0, 8)
+
+/** Whether the key that this public key vouches for gave out an address, by the fingerprint in its derivation. */
+export const isOf = (publicKey: Address, derivation: string): boolean =>
+  derivation.split('/')[0] === fingerprintOf(publicKey)
 
 const statementOf = ({ id, address, derivation }: Omit<VouchedAddress, 'signature'>) =>
   Buffer.from(`bursar deposit address ${id} ${address} ${derivation}`)
