@@ -350,8 +350,6 @@ export interface Payer {
    * the order of their nonces, later ones need the earlier ones, also while the records of those cannot be read.
    */
   rebroadcast?(kept: readonly SignedTransaction[]): Promise<void>
-  /** Whether the end of a freeze has its MAC. Without this check, every end counts, and every withdrawal is signed. */
-  isEndOfFreeze?(table: 'freezes' | 'customer_freezes', end: { sealed: string; mac: string | null }): boolean
   /** How long to wait before checking a status again, or before trying again to sign a withdrawal that had to wait. */
   pollMs: number
   /** Nothing outside this database moves: true of the sandbox's networks and its bank. */

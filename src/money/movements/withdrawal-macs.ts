@@ -279,7 +279,6 @@ export function signOnlyAccepted(
 ): NetworkAdapter {
   return {
     ...adapter,
-    isEndOfFreeze: (table, end) => macs.rows.objectionTo(table, end) === undefined,
     async sign(tx, withdrawals) {
       const objections = await objectionsTo(tx, macs, withdrawals)
       const accepted = withdrawals.filter((_, index) => objections[index] === undefined)

@@ -11,10 +11,9 @@ import {
 } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { orElse, warn, type Finding } from '../../finding.ts'
-import type { NetworkAdapter } from '../../chains/network.ts'
 import { audited, recordNow } from './audited.ts'
 import { holds } from '../ledger/freeze-ends.ts'
-import { RowMacs, sealOf, type Seal } from './row-macs.ts'
+import { ownRowMacs, RowMacs, sealOf, type Seal } from './row-macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { holdersOf, shareLock } from '../../db/locks.ts'
 
@@ -137,7 +136,7 @@ export async function unfreeze(
 ): Promise<number> {
   return inTransaction(db, async (tx) => {
     const kept = isOfCustomer(target) ? await lockOfCustomer(tx, target) : await lockOfPlatform(tx, target)
-    const held = kept.filter((one) => (reason === null || one.reason === reason) && isHeld(one, endsBy(macs)))
+    const held = kept.filter((one) => (reason === null || one.reason === reason) && isHeld(one, macs))
     for (const one of held) {
       if (isOfCustomer(target)) await liftOfCustomer(tx, macs, target, one)
       else await liftOfPlatform(tx, macs, target, one)
@@ -156,15 +155,12 @@ type Locked = Pick<KeptFreeze, 'kind' | 'reason' | 'created_at' | 'lifted_at' | 
   unrecorded?: Origin | null
 }
 
-type IsEnd = NetworkAdapter['isEndOfFreeze']
-const endsBy =
-  (macs: RowMacs): IsEnd =>
-  (table, end) =>
-    macs.objectionTo(table, end) === undefined
-
-const isHeld = (freeze: Pick<KeptFreeze, 'kind' | 'lifted_at' | keyof Seal>, isEnd: IsEnd) => {
+const isHeld = (
+  freeze: Pick<KeptFreeze, 'kind' | 'lifted_at' | keyof Seal>,
+  macs: RowMacs | null | undefined,
+) => {
   const table = freeze.kind === 'ALL' || freeze.kind === 'NETWORK' ? 'freezes' : 'customer_freezes'
-  return holds(freeze, isEnd && ((end) => isEnd(table, end)))
+  return holds(freeze, (end) => !macs || macs.objectionTo(table, end) === undefined)
 }
 
 async function lockOfCustomer(tx: Transaction, target: OfCustomer): Promise<Locked[]> {
@@ -274,60 +270,74 @@ const COLUMNS_OF_CUSTOMER = `
 const SELECT = `select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')} from freezes r`
 const SELECT_OF_CUSTOMERS = `select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r`
 
-/** Reads all freezes that hold, oldest first. Without `macs` an end needs no MAC. */
-export async function selectFreezes(db: Queryable, macs?: RowMacs): Promise<Freeze[]> {
-  const [{ rows }, { rows: ofCustomers }] = await inOrder([
-    db.query<KeptFreeze>(SELECT),
-    db.query<KeptFreeze>(SELECT_OF_CUSTOMERS),
-  ])
-  const orderOf = ({ created_at, kind, subject }: Freeze) => `${created_at} ${kind} ${subject}`
-  return held([...rows, ...ofCustomers], macs && endsBy(macs)).sort((a, b) =>
-    orderOf(a) < orderOf(b) ? -1 : 1,
-  )
+/** Which freezes are read. */
+interface FreezeFilter {
+  /** Of the platform, by subject: '' is everything. Absent: none. */
+  platform?: readonly string[]
+  /** Of these customers. Absent: none. */
+  customerIds?: readonly string[]
+  /** Of these customers and profiles; by default all of `customerIds`. */
+  ids?: readonly string[] | undefined
 }
 
-/** Reads the freezes of a customer and of its profiles that hold, oldest first. The subject is the customer's id or a profile's. */
-export async function selectFreezesOfCustomer(
+/**
+ * Reads the freezes that hold, oldest first; without a filter, all. An end counts with its MAC alone, and the detail says if it is
+ * forged. On a cluster, the freezes of one customer are on its node. With `macs: null`, a process without a master key takes each end.
+ */
+export async function selectFreezes(
   db: Queryable,
-  macs: RowMacs,
-  customerId: string,
+  of?: FreezeFilter,
+  macs?: RowMacs | null,
 ): Promise<Freeze[]> {
-  const { rows } = await db.query<KeptFreeze>(
-    `${SELECT_OF_CUSTOMERS} where r.customer_id = $1 order by created_at, r.subject, reason`,
-    [customerId],
-  )
-  return held(rows, endsBy(macs)).map((one) => ({ ...one, subject: one.subject.split('/').at(-1)! }))
+  const { platform = [], customerIds = [], ids } = of ?? {}
+  const none = { rows: [] as KeptFreeze[] }
+  const [{ rows }, { rows: ofCustomers }] = await inOrder([
+    of === undefined
+      ? db.query<KeptFreeze>(SELECT)
+      : platform.length === 0
+        ? none
+        : db.query<KeptFreeze>(`${SELECT} where kind in ('ALL', 'NETWORK') and subject = any ($1)`, [platform]),
+    of === undefined
+      ? db.query<KeptFreeze>(SELECT_OF_CUSTOMERS)
+      : customerIds.length === 0
+        ? none
+        : db.query<KeptFreeze>(
+            `${SELECT_OF_CUSTOMERS}
+            where r.customer_id ${customerIds.length === 1 ? '= $1' : '= any ($1::uuid[])'}
+              and ($2::uuid[] is null or r.subject = any ($2::uuid[]))`,
+            [customerIds.length === 1 ? customerIds[0] : customerIds, ids ?? null],
+          ),
+  ])
+  const orderOf = ({ created_at, kind, subject }: Freeze) => `${created_at} ${kind} ${subject}`
+  return (await held([...rows, ...ofCustomers], macs)).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
 }
 
 export const isFrozenFor = async (
   db: Queryable,
-  macs: RowMacs,
   target: FreezeTarget,
   reason: FreezeReason,
-): Promise<boolean> => (await selectFreezesOf(db, macs, target)).some((one) => one.reason === reason)
+): Promise<boolean> => (await selectFreezesOf(db, target)).some((one) => one.reason === reason)
 
-/** Reads the freezes of one target that hold, oldest first. On a cluster it asks the target's node alone. */
-export async function selectFreezesOf(db: Queryable, macs: RowMacs, target: FreezeTarget): Promise<Freeze[]> {
-  const { rows } = isOfCustomer(target)
-    ? await db.query<KeptFreeze>(
-        `${SELECT_OF_CUSTOMERS} where r.customer_id = $1 and r.subject = $2 order by created_at`,
-        [target.customer_id, idOf(target)],
-      )
-    : await db.query<KeptFreeze>(`${SELECT} where kind = $1 and subject = $2 order by created_at`, [
-        target.kind,
-        subjectOf(target),
-      ])
-  return held(rows, endsBy(macs))
-}
+/** Reads the freezes of one target (`selectFreezes`). */
+export const selectFreezesOf = (db: Queryable, target: FreezeTarget): Promise<Freeze[]> =>
+  selectFreezes(
+    db,
+    isOfCustomer(target)
+      ? { customerIds: [target.customer_id], ids: [idOf(target)] }
+      : { platform: [subjectOf(target)] },
+  )
 
 /** Returns the freezes that hold. The detail of a freeze says if its end is forged. */
-const held = (rows: readonly KeptFreeze[], isEnd: IsEnd): Freeze[] =>
-  rows.flatMap((row) => {
-    if (!isHeld(row, isEnd)) return []
+async function held(rows: readonly KeptFreeze[], macs?: RowMacs | null): Promise<Freeze[]> {
+  const hasEnd = rows.some(({ lifted_at }) => lifted_at !== null)
+  const own = macs === undefined && hasEnd ? await ownRowMacs() : macs
+  return rows.flatMap((row) => {
+    if (!isHeld(row, own)) return []
     const { kind, subject, reason, detail, created_at, lifted_at } = row
     const forged = lifted_at === null ? '' : `; it was ended at ${lifted_at} without the master key`
     return { kind, subject, reason, detail: detail + forged, created_at }
   })
+}
 
 /** What a transaction signs for: a network, a customer and profiles. Treasury transfers name no customer. */
 export interface Signs {
@@ -340,40 +350,21 @@ export interface Signs {
  * Reads the freezes that block signing (`freezesOf`). A freeze that is added later waits for this transaction (`signingEnds`). So
  * nothing is signed once the freeze command has returned.
  */
-export async function freezesOfSigning(
-  tx: Transaction,
-  { isEndOfFreeze }: Pick<NetworkAdapter, 'isEndOfFreeze'>,
-  signs: Signs,
-): Promise<Freeze[]> {
+export async function freezesOfSigning(tx: Transaction, signs: Signs): Promise<Freeze[]> {
   // The statements after this one see everything that was committed while this one waited.
   const lock = shareLock(tx, 'signingUnderFreezes')
-  return (await inOrder([lock, freezesOf(tx, signs, isEndOfFreeze)]))[1]
+  return (await inOrder([lock, freezesOf(tx, signs)]))[1]
 }
 
-/**
- * Reads the freezes on a network, of a customer and of profiles. ALL comes first, and each kind is oldest first. A freeze whose
- * end is forged holds, too, where `isEnd` can tell; without it each end counts.
- */
+/** Reads the freezes on a network, of a customer and of profiles. ALL comes first, and each kind is oldest first. */
 export async function freezesOf(
   db: Queryable,
   { network, customer_id, profile_ids = [] }: Signs,
-  isEnd?: IsEnd,
 ): Promise<Freeze[]> {
-  const ofNetwork = db.query<KeptFreeze>(
-    `${SELECT}
-    where (kind, subject) in (('ALL', ''), ('NETWORK', $1))
-    order by kind, created_at`,
-    [network],
-  )
-  if (customer_id === undefined) return held((await ofNetwork).rows, isEnd)
-  const ofCustomer = db.query<KeptFreeze>(
-    `${SELECT_OF_CUSTOMERS}
-    where r.customer_id = $1 and r.subject = any ($2::uuid[])
-    order by kind, created_at`,
-    [customer_id, [customer_id, ...profile_ids]],
-  )
-  const [{ rows: widest }, { rows }] = await inOrder([ofNetwork, ofCustomer])
-  return held([...widest, ...rows], isEnd).sort((a, b) => a.kind.localeCompare(b.kind))
+  const ofCustomer =
+    customer_id === undefined ? {} : { customerIds: [customer_id], ids: [customer_id, ...profile_ids] }
+  const freezes = await selectFreezes(db, { platform: ['', network], ...ofCustomer })
+  return freezes.sort((a, b) => a.kind.localeCompare(b.kind))
 }
 
 /** Rest between the first two looks whether signing transactions have ended, and the longest. */
@@ -406,7 +397,7 @@ export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, '
 const TOLD_MAX = 5
 
 export async function checkFreezes(db: Queryable, masterKeys: MasterKeys | undefined): Promise<Finding[]> {
-  const freezes = await selectFreezes(db, masterKeys && new RowMacs(masterKeys))
+  const freezes = await selectFreezes(db, undefined, masterKeys ? new RowMacs(masterKeys) : null)
   const told = freezes.slice(0, TOLD_MAX).map((one) => `${describeFreeze(one)} (since ${one.created_at})`)
   const more = freezes.length - told.length
   const says = more === 0 ? told : [...told, `${more} more freezes`]
