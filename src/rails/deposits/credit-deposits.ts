@@ -256,11 +256,13 @@ async function creditDue(
   gathered: Gathered,
 ): Promise<number> {
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
-  // Small deposits are left out first, because that asks no node: anybody can send any amount of dust.
-  const cleared = minimumOf === undefined ? due : await clearMinimum(context.db, network, due, minimumOf)
-  const spendable = await withoutTokens(context, adapter, cleared, gathered)
-  const { enough, large } = await divideLarge(adapter, spendable, () => pricesIn(context))
-  const { agreed, doubted } = await verified(context.db, network, adapter, enough)
+  // What is never spent counts for no minimum.
+  const spendable = await withoutTokens(context, adapter, due, gathered)
+  // Small deposits are left out before a second node is asked: anybody can send any amount of dust.
+  const cleared =
+    minimumOf === undefined ? spendable : await clearMinimum(context.db, network, spendable, minimumOf)
+  const { enough, large } = await divideLarge(adapter, cleared, () => pricesIn(context))
+  const { agreed, doubted } = await verified(context, network, adapter, enough)
   await wait(context.db, [...large, ...doubted], gathered)
   let credited = 0
   for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
@@ -403,16 +405,17 @@ async function withoutTokens(
 
 /** Verifies found deposits against their receipts and a second node. Where two nodes disagree, payouts over the network stop. */
 async function verified(
-  db: Database,
+  { db, settings }: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
   due: IncomingTransfer[],
 ): Promise<{ agreed: IncomingTransfer[]; doubted: Waiting[] }> {
   if (adapter.verifyDeposits === undefined) return { agreed: due, doubted: [] }
-  // A deposit from a time when the network was simulated has no block, and no node knows it.
-  const onChain = due.filter(({ block_number }) => block_number !== null)
+  // A sandbox's deposit from a time when the network was simulated has no block, and no node knows it.
+  const isOnChain = ({ block_number }: IncomingTransfer) => block_number !== null || settings.mode === 'live'
+  const onChain = due.filter(isOnChain)
   const verdicts = await adapter.verifyDeposits(onChain.map(foundDepositOf))
-  const agreed = due.filter(({ block_number }) => block_number === null)
+  const agreed = due.filter((one) => !isOnChain(one))
   const doubted: Waiting[] = []
   for (const [index, incoming] of onChain.entries()) {
     const verdict = verdicts[index]!
