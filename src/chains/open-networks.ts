@@ -131,7 +131,9 @@ export async function configuredNetworks(
         confirmations,
         depths,
         treasury,
-        ...(mode === 'live' && !connected.hasSecondNode && { oneNodeMax: oneNodeMaxOf(section) }),
+        ...(mode === 'live' && {
+          [connected.hasSecondNode ? 'secondNodeAbove' : 'oneNodeMax']: oneNodeMaxOf(section),
+        }),
         feeMargin: fee_margin,
         ...(section.adapter !== 'solana' &&
           section.adapter !== 'stellar' && { carriesNoMemo: true as const }),

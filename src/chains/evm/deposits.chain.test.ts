@@ -447,6 +447,22 @@ describe('a transaction with hundreds of payments', () => {
     expect((await verify(service.db)).disagreements).toEqual([])
   })
 
+  test('that is worth more than one node credits is asked of the second, whatever verify_above says', async () => {
+    const verify = { rpcUrl: second.rpcUrl, above: { USDG: '1000' } }
+    const adapter = { ...adapterOf({ verify }), secondNodeAbove: '4' }
+    const { address } = await newPlace(adapter)
+    const [asked] = [countReceipts(second)]
+    for (const [amount, times] of [
+      ['4', 0],
+      ['5', 1],
+    ] as const) {
+      await give(address, 'USDG', amount)
+      await mine()
+      expect(await rounds(adapter)).toBe(1)
+      expect(asked.asked).toBe(times)
+    }
+  })
+
   test('below the minimum is not asked for, and delays no other deposit', async () => {
     const adapter = withMinimum('1')
     const [dusty, other] = [await newPlace(adapter), await newPlace(adapter)]

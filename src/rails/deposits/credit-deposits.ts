@@ -261,8 +261,8 @@ async function creditDue(
   // Small deposits are left out before a second node is asked: anybody can send any amount of dust.
   const cleared =
     minimumOf === undefined ? spendable : await clearMinimum(context.db, network, spendable, minimumOf)
-  const { enough, large } = await divideLarge(adapter, cleared, () => pricesIn(context))
-  const { agreed, doubted } = await verified(context, network, adapter, enough)
+  const { enough, needsSecondNode, large } = await divideLarge(adapter, cleared, () => pricesIn(context))
+  const { agreed, doubted } = await verified(context, network, adapter, enough, needsSecondNode)
   await wait(context.db, [...large, ...doubted], gathered)
   let credited = 0
   for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
@@ -409,12 +409,18 @@ async function verified(
   network: CryptoNetwork,
   adapter: NetworkAdapter,
   due: IncomingTransfer[],
+  needsSecondNode: ReadonlySet<IncomingTransfer>,
 ): Promise<{ agreed: IncomingTransfer[]; doubted: Waiting[] }> {
   if (adapter.verifyDeposits === undefined) return { agreed: due, doubted: [] }
   // A sandbox's deposit from a time when the network was simulated has no block, and no node knows it.
   const isOnChain = ({ block_number }: IncomingTransfer) => block_number !== null || settings.mode === 'live'
   const onChain = due.filter(isOnChain)
-  const verdicts = await adapter.verifyDeposits(onChain.map(foundDepositOf))
+  const verdicts = await adapter.verifyDeposits(
+    onChain.map((one) => ({
+      ...foundDepositOf(one),
+      ...(needsSecondNode.has(one) && { needsSecondNode: true as const }),
+    })),
+  )
   const agreed = due.filter((one) => !isOnChain(one))
   const doubted: Waiting[] = []
   for (const [index, incoming] of onChain.entries()) {
