@@ -105,7 +105,7 @@ const ALLOWED: Record<string, string> = {
   traces: 'money/records',
   transfers:
     'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
-  wallet_checks: 'chains/bitcoin, chains/stellar',
+  wallet_checks: 'chains/bitcoin, chains/stellar | rails',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:
     'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',

@@ -52,7 +52,6 @@ import { mintsOf, solanaSweepWorth } from './solana/chain.ts'
 import {
   depositKeyIn,
   depositKeysOf as solanaKeysOf,
-  isOf,
   type DepositKey as SolanaDepositKey,
 } from './solana/deposit-keys.ts'
 import { signerOfKey, watched, type SolanaSigner } from './solana/keys.ts'
@@ -97,7 +96,7 @@ export interface ConfiguredNetwork {
 interface OwnKeys {
   /** Whether they gave out a deposit address. Absent where no address is given out. */
   gave?: (given: { address: string; derivation: string }) => boolean | Promise<boolean>
-  /** Those of the wallets that have paid (`evm_nonces`, `solana_lanes`) that are not among them. */
+  /** Those of the wallets that have paid, as the records name them, that are not among them. */
   foreignWallets?: (wallets: readonly string[]) => string[]
 }
 
@@ -280,6 +279,7 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
     isExperimental: true,
     keys: {
       gave: (given) => !given.derivation.startsWith('muxed/') || accountIn(given.address).account === address,
+      foreignWallets: (paid) => paid.filter((one) => one !== address),
     },
   }
 }
@@ -312,9 +312,8 @@ async function connectSolana(opening: Opening, section: SolanaSection): Promise<
     depositPublicKey: publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
-      ...(publicKey && {
-        gave: (given) => words?.derives(given) ?? isOf(publicKey, given.derivation),
-      }),
+      // A process without the words takes no address that they have not vouched for.
+      ...(words && { gave: words.derives }),
       foreignWallets: (wallets) =>
         wallets.some((one) => nonceAccounts({ hotWallet, lanes: 0 }).includes(one as Address))
           ? []
@@ -420,7 +419,10 @@ async function connectEvm(
     privateKeys: [...wallets.privateKeys, ...(keys?.canSign ? ['deposit_key'] : [])],
     depositPublicKey: keys?.publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
-    keys: { ...(keys && { gave: keys.derives }), foreignWallets: (paid) => paid.filter((one) => !known.has(one)) },
+    keys: {
+      ...(keys && { gave: keys.derives }),
+      foreignWallets: (paid) => paid.filter((one) => !known.has(one)),
+    },
   }
 }
 

@@ -117,20 +117,25 @@ const ofSolana = (mnemonic: string) => solanaKeysOf(mnemonic).newAddress
 test.for([
   ['ETHEREUM', evm, ofEvm],
   ['SOLANA', solana, ofSolana],
-] as const)('the deposit_key of %s must have given out the newest address', async ([network, section, of]) => {
-  const other = section({ deposit_key: secret('OTHER_WORDS') })
-  expect(await refusal({ [network]: other })).toBeUndefined()
-  const { name, address } = await giveOut(network, of(ENVIRONMENT.WORDS))
-  expect(await refusal({ [network]: section() })).toBeUndefined()
-  const foreign = await refusal({ [network]: other })
-  expect(foreign).toContain(`another key than the configured one gave out deposit address ${address}`)
-  expect(foreign).toContain(`name "${name}" in former_keys`)
-  expect(await refusal({ [network]: { ...other, former_keys: [name] } })).toBeUndefined()
-  await service.owner.query(`update deposit_addresses set derivation = regexp_replace(derivation, '[0-9]+$', '7')`)
-  expect(await refusal({ [network]: section() })).toContain(address)
-  await service.owner.query(`update deposit_addresses set derivation = $1 || '/nonsense'`, [name])
-  expect(await refusal({ [network]: section() })).toContain(address)
-})
+] as const)(
+  'the deposit_key of %s must have given out the newest address',
+  async ([network, section, of]) => {
+    const other = section({ deposit_key: secret('OTHER_WORDS') })
+    expect(await refusal({ [network]: other })).toBeUndefined()
+    const { name, address } = await giveOut(network, of(ENVIRONMENT.WORDS))
+    expect(await refusal({ [network]: section() })).toBeUndefined()
+    const foreign = await refusal({ [network]: other })
+    expect(foreign).toContain(`another key than the configured one gave out deposit address ${address}`)
+    expect(foreign).toContain(`name "${name}" in former_keys`)
+    expect(await refusal({ [network]: { ...other, former_keys: [name] } })).toBeUndefined()
+    await service.owner.query(
+      `update deposit_addresses set derivation = regexp_replace(derivation, '[0-9]+$', '7')`,
+    )
+    expect(await refusal({ [network]: section() })).toContain(address)
+    await service.owner.query(`update deposit_addresses set derivation = $1 || '/nonsense'`, [name])
+    expect(await refusal({ [network]: section() })).toContain(address)
+  },
+)
 
 test('one key serves all EVM networks, a public one too, and each key that is not in use must be named', async () => {
   const { name } = await giveOut('BASE', ofEvm(ENVIRONMENT.WORDS))

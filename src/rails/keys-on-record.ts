@@ -65,6 +65,8 @@ async function foreignWallets(db: Queryable, opened: Opened): Promise<string[]> 
       select network, address as wallet from evm_nonces where next_nonce > 0
       union all
       select network, nonce_account from solana_lanes
+      union all
+      select network, split_part(checked_block, ' ', 1) from wallet_checks where network = 'STELLAR'
     ) signed
     where network = any ($1)
     group by network
@@ -76,7 +78,8 @@ async function foreignWallets(db: Queryable, opened: Opened): Promise<string[]> 
     const foreign = (foreignWallets?.(wallets) ?? []).filter((one) => !former.includes(one))
     const how = NETWORKS[network].family === 'evm' ? 'former_hot_wallets' : 'former_keys'
     return foreign.map(
-      (one) => `${network}: ${one} has paid, and is of no configured wallet: configure its key, or name it in ${how}`,
+      (one) =>
+        `${network}: ${one} has paid, and is of no configured wallet: configure its key, or name it in ${how}`,
     )
   })
 }

@@ -188,8 +188,8 @@ export async function renewKept(db: Database, lease: Lease): Promise<void> {
   lease.leased_until = rows[0]?.leased_until ?? lease.leased_until
 }
 
-/** Does some work and renews its lease meanwhile, so that it ends soon after its process and never before the work. */
-export async function whileRenewing<T>(renew: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+/** Renews a lease until the returned function is called, so that it ends soon after its process and never before the work. */
+export function keepRenewing(renew: () => Promise<void>): () => Promise<void> {
   let renewal: Promise<void> | undefined
   const timer = setInterval(() => {
     // A lease that cannot be renewed ends.
@@ -197,9 +197,7 @@ export async function whileRenewing<T>(renew: () => Promise<void>, work: () => P
       .catch(() => undefined)
       .finally(() => (renewal = undefined))
   }, LEASE_MS / RENEWALS_PER_LEASE)
-  try {
-    return await work()
-  } finally {
+  return async () => {
     clearInterval(timer)
     await renewal
   }

@@ -36,7 +36,10 @@ test('a clock that was set, forward or back, opens no window again', () => {
     [0, false],
   ] as const) {
     vi.useFakeTimers({ toFake: ['Date'], now: performance.timeOrigin + performance.now() + ms })
-    if (isRefused) expect(clock).toThrow(/^the clock is -?3600 s from the time .* or the machine was suspended; .* start the signer again$/)
+    if (isRefused)
+      expect(clock).toThrow(
+        /^the clock is -?3600 s from the time .* or the machine was suspended; .* start the signer again$/,
+      )
     else expect(clock).not.toThrow()
     vi.useRealTimers()
   }

@@ -568,7 +568,7 @@ describe('a node that has moved to another chain', () => {
       method === 'eth_getBlockByNumber' && number === '0x0'
         ? { result: { ...(result as object), hash: `0x${'cd'.repeat(32)}` } }
         : undefined
-    const says = `the node of ETHEREUM is on another chain 1: its first block is 0x${'cd'.repeat(32)}, and was 0x`
+    const says = `the node of ETHEREUM is on another chain: its first block is 0x${'cd'.repeat(32)}, and was 0x`
     await expect(adapterOf().status!()).rejects.toThrow(says)
     await expect(adapterOf().sign(undefined as never, [])).rejects.toThrow(says)
     // A node without old blocks cannot return the first block, and is used.

@@ -76,12 +76,12 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
       return { ...found, signature: base58.encode(voucher.sign(statementOf(found))) }
     },
     derives({ address, derivation }) {
-      const [, ...path] = derivation.split('/')
-      return isOf(voucher.address, derivation) && at(path.map(Number)).address === address
+      const [of, ...path] = derivation.split('/')
+      return of === fingerprintOf(voucher.address) && at(path.map(Number)).address === address
     },
     signerOf(address, derivation) {
-      const [, ...path] = derivation.split('/')
-      if (!isOf(voucher.address, derivation)) return undefined
+      const [of, ...path] = derivation.split('/')
+      if (of !== fingerprintOf(voucher.address)) return undefined
       const signer = keyAt([...PURPOSE, ...path.map(Number)])
       if (signer.address !== address) throw new Error(`${address} is not derived at ${derivation}`)
       return signer
@@ -90,10 +90,6 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
 }
 
 const fingerprintOf = (publicKey: Address) => createHash('sha256').update(publicKey).digest('hex').slice(0, 8)
-
-/** Whether the key that this public key vouches for gave out an address, by the fingerprint in its derivation. */
-export const isOf = (publicKey: Address, derivation: string): boolean =>
-  derivation.split('/')[0] === fingerprintOf(publicKey)
 
 const statementOf = ({ id, address, derivation }: Omit<VouchedAddress, 'signature'>) =>
   Buffer.from(`bursar deposit address ${id} ${address} ${derivation}`)

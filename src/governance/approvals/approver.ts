@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
+import type { Actor, Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { millisOfId, newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
@@ -109,7 +109,9 @@ export async function actorsBehind(
   const since = Math.min(...orders.map(({ id }) => millisOfId(id))) - DAY_MS
   let next: readonly Actor[] = orders.map(({ initiator }) => initiator)
   while (next.length > 0) {
-    const some = next.filter(({ type, id }) => ['API_CLIENT', 'OPERATOR'].includes(type) && !handedOut.has(id))
+    const some = next.filter(
+      ({ type, id }) => ['API_CLIENT', 'OPERATOR'].includes(type) && !handedOut.has(id),
+    )
     const found: HandedOut[] = []
     for (const owner of some.length === 0 ? [] : [customerId, PLATFORM_ID]) {
       const { rows } = await db.query<HandedOut>(

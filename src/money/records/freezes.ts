@@ -65,9 +65,7 @@ export async function freeze(
 ): Promise<void> {
   try {
     await inTransaction(db, async (tx) => {
-      const rowCount = isOfCustomer(target)
-        ? await insertOfCustomer(tx, target, reason, detail)
-        : await insert(tx, target, reason, detail)
+      const rowCount = await insert(tx, target, reason, detail)
       if (rowCount > 0) await recordFreeze(tx, origin, target, reason, 'after')
     })
   } catch (error) {
@@ -84,42 +82,31 @@ const isOfCustomer = (target: FreezeTarget): target is OfCustomer => 'customer_i
 
 const idOf = (target: OfCustomer) => (target.kind === 'PROFILE' ? target.profile_id : target.customer_id)
 
-async function insertOfCustomer(
-  tx: Transaction,
-  target: OfCustomer,
-  reason: FreezeReason,
-  detail: string,
-): Promise<number> {
-  const { rowCount } = await tx.query(
-    `
-    insert into customer_freezes (customer_id, subject, reason, detail, created_at)
-    values ($1, $2, $3, $4, clock_timestamp())
-    on conflict (customer_id, subject, reason) where lifted_at is null do nothing`,
-    [target.customer_id, idOf(target), reason, detail],
-  )
-  return rowCount!
-}
+/** The beginning of a target's key in its table. */
+const keyOf = (target: FreezeTarget): string[] =>
+  isOfCustomer(target) ? [target.customer_id, idOf(target)] : [target.kind, subjectOf(target)]
 
 async function insert(
   db: Queryable,
-  target: OfPlatform,
+  target: FreezeTarget,
   reason: FreezeReason,
   detail: string,
   unrecorded?: Origin,
 ): Promise<number> {
-  const { rowCount } = await db.query(
-    `
-    insert into freezes (kind, subject, reason, detail, created_at, unrecorded)
-    values ($1, $2, $3, $4, clock_timestamp(), $5)
-    on conflict (kind, subject, reason) where lifted_at is null do nothing`,
-    [
-      target.kind,
-      subjectOf(target),
-      reason,
-      detail,
-      unrecorded === undefined ? null : JSON.stringify(unrecorded),
-    ],
-  )
+  const key = [...keyOf(target), reason, detail]
+  const { rowCount } = isOfCustomer(target)
+    ? await db.query(
+        `insert into customer_freezes (customer_id, subject, reason, detail, created_at)
+         values ($1, $2, $3, $4, clock_timestamp())
+         on conflict (customer_id, subject, reason) where lifted_at is null do nothing`,
+        key,
+      )
+    : await db.query(
+        `insert into freezes (kind, subject, reason, detail, created_at, unrecorded)
+         values ($1, $2, $3, $4, clock_timestamp(), $5)
+         on conflict (kind, subject, reason) where lifted_at is null do nothing`,
+        [...key, unrecorded === undefined ? null : JSON.stringify(unrecorded)],
+      )
   return rowCount!
 }
 
@@ -135,11 +122,10 @@ export async function unfreeze(
   reason: FreezeReason | null = null,
 ): Promise<number> {
   return inTransaction(db, async (tx) => {
-    const kept = isOfCustomer(target) ? await lockOfCustomer(tx, target) : await lockOfPlatform(tx, target)
+    const kept = await lock(tx, target)
     const held = kept.filter((one) => (reason === null || one.reason === reason) && isHeld(one, macs))
     for (const one of held) {
-      if (isOfCustomer(target)) await liftOfCustomer(tx, macs, target, one)
-      else await liftOfPlatform(tx, macs, target, one)
+      await lift(tx, macs, target, one)
       if (one.unrecorded) await recordFreeze(tx, one.unrecorded, target, one.reason, 'after')
       await recordFreeze(tx, origin, target, one.reason, 'before')
     }
@@ -152,7 +138,7 @@ interface KeptFreeze extends Freeze, Seal {
   lifted_at: string | null
 }
 type Locked = Pick<KeptFreeze, 'kind' | 'reason' | 'created_at' | 'lifted_at' | 'sealed' | 'mac'> & {
-  unrecorded?: Origin | null
+  unrecorded: Origin | null
 }
 
 const isHeld = (
@@ -163,52 +149,41 @@ const isHeld = (
   return holds(freeze, (end) => !macs || macs.objectionTo(table, end) === undefined)
 }
 
-async function lockOfCustomer(tx: Transaction, target: OfCustomer): Promise<Locked[]> {
+async function lock(tx: Transaction, target: FreezeTarget): Promise<Locked[]> {
   const { rows } = await tx.query<Omit<Locked, 'kind'>>(
-    `select reason, created_at, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
-     where customer_id = $1 and subject = $2
-     for update`,
-    [target.customer_id, idOf(target)],
+    isOfCustomer(target)
+      ? `select reason, created_at, null::jsonb as unrecorded, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
+         where customer_id = $1 and subject = $2
+         for update`
+      : `select reason, created_at, unrecorded, lifted_at, ${sealOf('freezes')} from freezes r
+         where kind = $1 and subject = $2
+         for update`,
+    keyOf(target),
   )
   return rows.map((row) => ({ ...row, kind: target.kind }))
 }
 
-async function liftOfCustomer(
+async function lift(
   tx: Transaction,
   macs: RowMacs,
-  target: OfCustomer,
+  target: FreezeTarget,
   { reason, created_at }: Locked,
 ): Promise<void> {
-  await tx.query(
-    `update customer_freezes set lifted_at = (select clock_timestamp())
-     where customer_id = $1 and subject = $2 and reason = $3 and created_at = $4`,
-    [target.customer_id, idOf(target), reason, created_at],
-  )
-  await macs.seal(tx, 'customer_freezes', target.customer_id, reason, created_at, idOf(target))
-}
-
-async function lockOfPlatform(tx: Transaction, target: OfPlatform): Promise<Locked[]> {
-  const { rows } = await tx.query<Omit<Locked, 'kind'>>(
-    `select reason, created_at, unrecorded, lifted_at, ${sealOf('freezes')} from freezes r
-     where kind = $1 and subject = $2
-     for update`,
-    [target.kind, subjectOf(target)],
-  )
-  return rows.map((row) => ({ ...row, kind: target.kind }))
-}
-
-async function liftOfPlatform(
-  tx: Transaction,
-  macs: RowMacs,
-  target: OfPlatform,
-  { reason, created_at }: Locked,
-): Promise<void> {
+  const key = [...keyOf(target), reason, created_at]
+  if (isOfCustomer(target)) {
+    await tx.query(
+      `update customer_freezes set lifted_at = (select clock_timestamp())
+       where customer_id = $1 and subject = $2 and reason = $3 and created_at = $4`,
+      key,
+    )
+    return macs.seal(tx, 'customer_freezes', target.customer_id, reason, created_at, idOf(target))
+  }
   await tx.query(
     `update freezes set lifted_at = (select clock_timestamp()), unrecorded = null
      where kind = $1 and subject = $2 and reason = $3 and created_at = $4`,
-    [target.kind, subjectOf(target), reason, created_at],
+    key,
   )
-  await macs.seal(tx, 'freezes', reason, created_at, target.kind, subjectOf(target))
+  return macs.seal(tx, 'freezes', reason, created_at, target.kind, subjectOf(target))
 }
 
 /**
@@ -296,7 +271,9 @@ export async function selectFreezes(
       ? db.query<KeptFreeze>(SELECT)
       : platform.length === 0
         ? none
-        : db.query<KeptFreeze>(`${SELECT} where kind in ('ALL', 'NETWORK') and subject = any ($1)`, [platform]),
+        : db.query<KeptFreeze>(`${SELECT} where kind in ('ALL', 'NETWORK') and subject = any ($1)`, [
+            platform,
+          ]),
     of === undefined
       ? db.query<KeptFreeze>(SELECT_OF_CUSTOMERS)
       : customerIds.length === 0

@@ -16,7 +16,7 @@ import { ChainReorganised, type NetworkAdapter } from '../../chains/network.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
 import { lacksSettings, screenedSince } from '../screening/requirement.ts'
 import type { Screening } from '../screening/screening.ts'
-import { byCustomer, LEASE_MS, whileRenewing } from '../lease.ts'
+import { byCustomer, keepRenewing, LEASE_MS } from '../lease.ts'
 import { paymentOfDeposit } from '../screening/screened-payments.ts'
 import { failSeen } from './see-deposits.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
@@ -115,10 +115,10 @@ async function readOn(
   if (lease === undefined) return false
   try {
     // With no transaction open, because nodes may take long and connections are few.
-    const scan = await whileRenewing(
-      () => renewLease(db, network, lease),
-      () => adapter.scanDeposits!(lease.cursor),
-    )
+    const renew = async () => {
+      lease.leased_until = (await takeLease(db, network, lease))?.leased_until ?? lease.leased_until
+    }
+    const scan = await adapter.scanDeposits(lease.cursor).finally(keepRenewing(renew))
     // Before the cursor moves, because the network reports a removed deposit once.
     if (scan.removed !== undefined) await takeBack(db, network, scan.removed)
     await transaction(db, async (tx) => {
@@ -142,10 +142,10 @@ async function readOn(
       throw new AggregateError(scan.failed, `${scan.failed.length} addresses of ${network} were not read`)
     return scan.isBehind ?? false
   } catch (error) {
-    await db.query('update network_cursors set leased_until = null where network = $1 and leased_until = $2', [
-      network,
-      lease.leased_until,
-    ])
+    await db.query(
+      'update network_cursors set leased_until = null where network = $1 and leased_until = $2',
+      [network, lease.leased_until],
+    )
     if (error instanceof ChainReorganised) await stopForReorganisation(db, network, adapter, error.message)
     throw error
   }
@@ -159,32 +159,21 @@ interface Lease {
 }
 
 /**
- * Leases a network for reading; undefined while another worker has the lease. A lease that would outlast a new one shows that
- * the clock was set back, and is ignored.
+ * Leases a network for reading, or renews this worker's lease; undefined while another worker has one. A lease that would outlast
+ * a new one shows that the clock was set back, and is ignored.
  */
-async function takeLease(db: Database, network: CryptoNetwork): Promise<Lease | undefined> {
+async function takeLease(db: Database, network: CryptoNetwork, own?: Lease): Promise<Lease | undefined> {
   const { rows } = await db.query<{ cursor: string; leased_until: string }>(
     `
     update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
-    where network = $1 and (leased_until is null or leased_until <= clock_timestamp()
+    where network = $1 and (leased_until is null or leased_until <= clock_timestamp() or leased_until = $3
                             or leased_until > clock_timestamp() + make_interval(secs => $2::float8 / 1000))
     returning cursor, leased_until`,
-    [network, LEASE_MS],
+    [network, LEASE_MS, own?.leased_until],
   )
   if (rows[0] !== undefined) return rows[0]
   const { rowCount } = await db.query('select 1 from network_cursors where network = $1', [network])
   return rowCount === 0 ? { cursor: null, leased_until: null } : undefined
-}
-
-async function renewLease(db: Database, network: CryptoNetwork, lease: Lease): Promise<void> {
-  const { rows } = await db.query<{ leased_until: string }>(
-    `
-    update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
-    where network = $1 and leased_until = $2
-    returning leased_until`,
-    [network, lease.leased_until, LEASE_MS],
-  )
-  lease.leased_until = rows[0]?.leased_until ?? lease.leased_until
 }
 
 // ---------------------------------------------------------------------------------------------- crediting

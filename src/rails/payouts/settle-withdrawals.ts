@@ -21,11 +21,11 @@ import {
   byCustomer,
   claimDue,
   claimNew,
+  keepRenewing,
   leaseKept,
   release,
   renewKept,
   signAlone,
-  whileRenewing,
   workToDo,
   type Lease,
   type Work,
@@ -298,7 +298,7 @@ async function followAll(
   }
 }
 
-/** Follows leased withdrawals, renews their leases meanwhile, and releases those that were not recorded. */
+/** Asks the node about leased withdrawals with no transaction open, records what it said, and releases the others. */
 async function followLeased(
   round: Round,
   network: PayoutNetwork,
@@ -306,69 +306,59 @@ async function followLeased(
   adapter: Payer,
 ): Promise<void> {
   if (leases.length === 0) return
-  const renew = async () => {
-    for (const lease of leases) await renewKept(round.db, lease)
-  }
   const leased = leases.flatMap(({ kept }) => kept)
+  const stop = keepRenewing(async () => {
+    for (const lease of leases) await renewKept(round.db, lease)
+  })
   const recorded = new Set<string>()
-  try {
-    await whileRenewing(renew, () => askAndRecord(round, network, leased, adapter, recorded))
-  } finally {
-    for (const lease of leases) {
-      const kept = lease.kept.filter(({ transfer_id }) => !recorded.has(transfer_id))
-      // The lease ends by itself where it cannot be ended here.
-      if (kept.length > 0) await attempt(round, () => release(round.db, { ...lease, kept }))
-    }
-  }
-}
-
-/** Asks the node about leased withdrawals with no transaction open, and records what it said; `recorded` are those recorded. */
-async function askAndRecord(
-  round: Round,
-  network: PayoutNetwork,
-  leased: KeptWithdrawal[],
-  adapter: Payer,
-  recorded: Set<string>,
-): Promise<void> {
   const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>, name?: string) => {
     const steps = await attempt(round, () => transaction(round.db, makeSteps), name)
     if (steps === undefined) return
     report(round, steps)
     for (const { withdrawal } of steps) recorded.add(withdrawal.transfer_id)
   }
-  const followed = await attempt(round, () => follow(round.db, leased, adapter, round.failures))
-  if (followed === undefined) return
-  const { answered, steps, stuck } = followed
-  if (answered.length > 0)
-    await commit(async (tx) => {
-      await recordAll(tx, network, answered)
-      return answered
-    })
-  if (stuck.length > 0)
-    await commit(async (tx) => {
-      const replaced = await replaceStuck(tx, network, stuck, adapter)
-      await recordAll(tx, network, replaced)
-      return replaced
-    })
-  const others = steps.filter(({ withdrawal }) => !recorded.has(withdrawal.transfer_id))
-  const disputed = others.find(
-    ({ waitingReason }) => waitingReason?.code === 'NODES_DISAGREE',
-  )?.waitingReason
-  if (disputed !== undefined) {
-    const target = { kind: 'NETWORK', network } as const
-    await attempt(round, () => freeze(round.db, LOOP, target, 'NODES_DISAGREE', disputed.detail))
+  try {
+    const followed = await attempt(round, () => follow(round.db, leased, adapter, round.failures))
+    if (followed === undefined) return
+    const { answered, steps, stuck } = followed
+    if (answered.length > 0)
+      await commit(async (tx) => {
+        await recordAll(tx, network, answered)
+        return answered
+      })
+    if (stuck.length > 0)
+      await commit(async (tx) => {
+        const replaced = await replaceStuck(tx, network, stuck, adapter)
+        await recordAll(tx, network, replaced)
+        return replaced
+      })
+    const others = steps.filter(({ withdrawal }) => !recorded.has(withdrawal.transfer_id))
+    const disputed = others.find(
+      ({ waitingReason }) => waitingReason?.code === 'NODES_DISAGREE',
+    )?.waitingReason
+    if (disputed !== undefined) {
+      const target = { kind: 'NETWORK', network } as const
+      await attempt(round, () => freeze(round.db, LOOP, target, 'NODES_DISAGREE', disputed.detail))
+    }
+    for (const customerId of customersOf(others.map(({ withdrawal }) => withdrawal))) {
+      const own = others.filter(({ withdrawal }) => withdrawal.customer_id === customerId)
+      await commit(
+        async (tx) => {
+          await record(tx, customerId, own)
+          await keepFailed(tx, own)
+          return own
+        },
+        customerName({ customer_id: customerId }),
+      )
+    }
+    if (others.some(({ failure }) => failure === 'UNEXPLAINED'))
+      await attempt(round, () => brakeAfterFailures(round.db, network))
+  } finally {
+    await stop()
+    for (const lease of leases) {
+      const kept = lease.kept.filter(({ transfer_id }) => !recorded.has(transfer_id))
+      // The lease ends by itself where it cannot be ended here.
+      if (kept.length > 0) await attempt(round, () => release(round.db, { ...lease, kept }))
+    }
   }
-  for (const customerId of customersOf(others.map(({ withdrawal }) => withdrawal))) {
-    const own = others.filter(({ withdrawal }) => withdrawal.customer_id === customerId)
-    await commit(
-      async (tx) => {
-        await record(tx, customerId, own)
-        await keepFailed(tx, own)
-        return own
-      },
-      customerName({ customer_id: customerId }),
-    )
-  }
-  if (others.some(({ failure }) => failure === 'UNEXPLAINED'))
-    await attempt(round, () => brakeAfterFailures(round.db, network))
 }

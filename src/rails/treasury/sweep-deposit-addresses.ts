@@ -31,8 +31,7 @@ export async function sweepDepositAddresses({
 }
 
 /** Tells whether the network, or everything, is frozen: then its deposit addresses are not swept. */
-export const isFrozen: IsFrozen = async (tx, network) =>
-  (await freezesOfSigning(tx, { network })).length > 0
+export const isFrozen: IsFrozen = async (tx, network) => (await freezesOfSigning(tx, { network })).length > 0
 
 /** Posts what a sweep cost. The swept amount itself stays in custody. */
 export async function postSweep(
