@@ -784,8 +784,9 @@ describe('over a node', () => {
     const customer = await newCustomer(service)
     const created = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
     const row = async () => {
-      const { rows } = await service.db.query<{ leased_until: string | null; state: string }>(
-        'select leased_until, state from outgoing_transfers where transfer_id = $1',
+      const { rows } = await service.db.query<{ leased_until: string | null; state: string; seconds: number }>(
+        `select leased_until, state, extract(epoch from leased_until - clock_timestamp())::float8 as seconds
+         from outgoing_transfers where transfer_id = $1`,
         [created.id],
       )
       return rows[0]
@@ -796,7 +797,9 @@ describe('over a node', () => {
     const hangs = new Promise<never>((_, reject) => (wake = reject))
     const worker = settleWithdrawals(dying, overNode({ broadcast: () => hangs })).catch(() => 0)
     await eventually(async () => expect((await row())?.leased_until).toEqual(expect.any(String)))
-    const first = (await row())!.leased_until!
+    const { leased_until, seconds } = (await row())!
+    const first = leased_until!
+    expect(seconds).toBeLessThan(10)
     const others: NetworkAdapter['broadcast'] = () => expect.fail('another worker has leased it')
     await eventually(async () => {
       await settleWithdrawals(service.db, overNode({ broadcast: others }))
