@@ -784,7 +784,11 @@ describe('over a node', () => {
     const customer = await newCustomer(service)
     const created = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
     const row = async () => {
-      const { rows } = await service.db.query<{ leased_until: string | null; state: string; seconds: number }>(
+      const { rows } = await service.db.query<{
+        leased_until: string | null
+        state: string
+        seconds: number
+      }>(
         `select leased_until, state, extract(epoch from leased_until - clock_timestamp())::float8 as seconds
          from outgoing_transfers where transfer_id = $1`,
         [created.id],
