@@ -313,7 +313,7 @@ async function connectSolana(opening: Opening, section: SolanaSection): Promise<
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
       // A process without the words takes no address that they have not vouched for.
-      ...(words && { gave: words.derives }),
+      ...(words && { gave: (given) => words.derives(given) }),
       foreignWallets: (wallets) =>
         wallets.some((one) => nonceAccounts({ hotWallet, lanes: 0 }).includes(one as Address))
           ? []
@@ -420,7 +420,7 @@ async function connectEvm(
     depositPublicKey: keys?.publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
-      ...(keys && { gave: keys.derives }),
+      ...(keys && { gave: (given) => keys.derives(given) }),
       foreignWallets: (paid) => paid.filter((one) => !known.has(one)),
     },
   }

@@ -111,8 +111,8 @@ async function giveOut(network: CryptoNetwork, give: (id: string) => NewAddress)
   return { ...given, name: given.derivation!.split('/')[0]! }
 }
 
-const ofEvm = (mnemonic: string) => evmKeysOf({ mnemonic }).newAddress
-const ofSolana = (mnemonic: string) => solanaKeysOf(mnemonic).newAddress
+const ofEvm = (mnemonic: string) => (id: string) => evmKeysOf({ mnemonic }).newAddress(id)
+const ofSolana = (mnemonic: string) => (id: string) => solanaKeysOf(mnemonic).newAddress(id)
 
 test.for([
   ['ETHEREUM', evm, ofEvm],

@@ -29,10 +29,8 @@ export function chainIdentity(
     await requireGenesis(db, network, (first as Block).hash)
   }
 
-  const { get, markStale } = checkedOnce(() =>
-    requireChain().then(() => requireDecimals(network, node, tokens)),
-  )
-  return { ready: get, markStale }
+  const check = checkedOnce(() => requireChain().then(() => requireDecimals(network, node, tokens)))
+  return { ready: () => check.get(), markStale: () => check.markStale() }
 }
 
 /**

@@ -81,7 +81,7 @@ export function chainFacts(
   mode: Mode,
   db: Database,
 ): Pick<SolanaChain, 'facts' | 'markStale'> {
-  const { get, markStale } = checkedOnce(async (): Promise<Facts> => {
+  const check = checkedOnce(async (): Promise<Facts> => {
     await requireChain(rpc, mode, db)
     const rents = await Promise.all(
       [0, NONCE_BYTES, PLAIN_ACCOUNT_BYTES, EXTENDED_ACCOUNT_BYTES].map(async (bytes) =>
@@ -93,7 +93,7 @@ export function chainFacts(
     const isPlain = (program: Address) => program !== 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
     return { tokens, rentOfWallet, rentOfNonce, rentOfToken: (of) => (isPlain(of) ? plain : extended) }
   })
-  return { facts: get, markStale }
+  return { facts: () => check.get(), markStale: () => check.markStale() }
 }
 
 async function requireChain(rpc: SolanaRpc, mode: Mode, db: Database): Promise<void> {

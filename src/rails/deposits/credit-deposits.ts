@@ -12,7 +12,7 @@ import { selectOrchestratedPayments } from '../../money/records/orchestration.ts
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
-import { ChainReorganised, type NetworkAdapter } from '../../chains/network.ts'
+import { ChainReorganised, type DepositScan, type NetworkAdapter } from '../../chains/network.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
 import { lacksSettings, screenedSince } from '../screening/requirement.ts'
 import type { Screening } from '../screening/screening.ts'
@@ -118,7 +118,13 @@ async function readOn(
     const renew = async () => {
       lease.leased_until = (await takeLease(db, network, lease))?.leased_until ?? lease.leased_until
     }
-    const scan = await adapter.scanDeposits(lease.cursor).finally(keepRenewing(renew))
+    const stop = keepRenewing(renew)
+    let scan: DepositScan
+    try {
+      scan = await adapter.scanDeposits(lease.cursor)
+    } finally {
+      await stop()
+    }
     // Before the cursor moves, because the network reports a removed deposit once.
     if (scan.removed !== undefined) await takeBack(db, network, scan.removed)
     await transaction(db, async (tx) => {
