@@ -238,9 +238,9 @@ onCluster(
       expect((await withdraw(other)).status).toBe(200)
       await freeze(db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'a leak')
       await freeze(db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'again')
-      expect(await selectFreezesOf(db, ROW_MACS, { kind: 'ALL' })).toMatchObject([{ detail: 'a leak' }])
+      expect(await selectFreezesOf(db, { kind: 'ALL' })).toMatchObject([{ detail: 'a leak' }])
       const signing = await transaction(db, (tx) =>
-        freezesOfSigning(tx, {}, { network: 'ETHEREUM', customer_id: other.customer_id }),
+        freezesOfSigning(tx, { network: 'ETHEREUM', customer_id: other.customer_id }),
       )
       expect(signing).toMatchObject([{ kind: 'ALL' }])
       await expect(recordWaitingFreezes(db)).rejects.toThrow()

@@ -6,7 +6,7 @@ const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.ur
 
 /** Members of an adapter that ask no node. */
 const ASKS_NO_NODE = [
-  ...['review', 'checkWithSigner', 'askSigner', 'isEndOfFreeze', 'minimumDeposit', 'refusesDestination'],
+  ...['review', 'checkWithSigner', 'askSigner', 'minimumDeposit', 'refusesDestination'],
 ]
 
 test('each member of an adapter that asks a node has its row', () => {

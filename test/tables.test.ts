@@ -44,14 +44,14 @@ const ALLOWED: Record<string, string> = {
   decided_orchestrations: 'resources/orchestrations | money/verify',
   deployment: 'program | upkeep/metrics',
   deposit_addresses:
-    'money/records | chains/bitcoin, chains/evm, chains/simulated, chains/solana, chains/stellar, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
+    'money/records | chains/bitcoin, chains/evm, chains/simulated, chains/solana, chains/stellar, rails, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
   entries:
     'money/ledger | chains, money/movements, money/records, money/verify, rails/payouts, rails/treasury, resources/profiles, resources/statements, resources/transfers',
   event_history: ' | money/verify',
   events:
     'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',
   evm_holdings: 'chains/evm, chains/solana, rails/deposits',
-  evm_nonces: 'chains/evm',
+  evm_nonces: 'chains/evm | rails',
   evm_sweeps:
     'chains/evm, chains/solana, rails/treasury | chains, money/verify, rails/deposits, upkeep/metrics',
   failed_transactions: 'rails/payouts',
@@ -100,12 +100,12 @@ const ALLOWED: Record<string, string> = {
     'money/movements, rails/deposits, rails/wires | chains, money/ledger, money/verify, resources/search, upkeep/metrics',
   signing_keys: 'access/tokens | money/verify',
   simulated_chain: 'chains/simulated | program, rails/deposits',
-  solana_lanes: 'chains/solana',
+  solana_lanes: 'chains/solana | rails',
   statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
   traces: 'money/records',
   transfers:
     'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
-  wallet_checks: 'chains/bitcoin, chains/stellar',
+  wallet_checks: 'chains/bitcoin, chains/stellar | rails',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:
     'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',

@@ -53,6 +53,8 @@ const shared = {
   fees_loss_minimum: Type.Optional(Decimal),
   /** By asset: smaller deposits wait until those at their address reach it together. By default the catalogue's. */
   minimum_deposit: Type.Optional(Type.Record(Type.String(), Decimal)),
+  /** Keys that the records name and that are not in use any more, as the refusal to start names them. */
+  former_keys: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 100 })),
 }
 const secondNode = {
   /** A second, independent node: without its word nothing is given back in live mode, and no large deposit is credited. */

@@ -215,6 +215,8 @@ export interface FoundDeposit {
   crypto_tx_index: string
   /** The block that it was found in, on networks that report it. */
   block?: { number: bigint; hash: string }
+  /** It is worth more than one node's word credits: a second node is asked, whatever its amount. */
+  needsSecondNode?: true
 }
 
 export interface DepositScan {
@@ -350,8 +352,6 @@ export interface Payer {
    * the order of their nonces, later ones need the earlier ones, also while the records of those cannot be read.
    */
   rebroadcast?(kept: readonly SignedTransaction[]): Promise<void>
-  /** Whether the end of a freeze has its MAC. Without this check, every end counts, and every withdrawal is signed. */
-  isEndOfFreeze?(table: 'freezes' | 'customer_freezes', end: { sealed: string; mac: string | null }): boolean
   /** How long to wait before checking a status again, or before trying again to sign a withdrawal that had to wait. */
   pollMs: number
   /** Nothing outside this database moves: true of the sandbox's networks and its bank. */
@@ -405,6 +405,8 @@ interface Chain {
   depths?: readonly DepthFrom[]
   /** The largest value, in USD, that is credited by one node's word. Absent: whatever it says is credited, or another node agrees. */
   oneNodeMax?: string
+  /** With a second node in live mode: the value, in USD, above which its word is always needed. */
+  secondNodeAbove?: string
   /** For a deposit that no scan finds and an operator reports. Throws an Error unless it has arrived. */
   requireReceived?(customerId: string, arrival: FoundDeposit): Promise<void>
   /** After a reorganisation: where credited deposits are now. */

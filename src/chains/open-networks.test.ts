@@ -131,12 +131,12 @@ test("in live mode, one node's word credits small deposits, on every family but 
   const second = { verify_rpc_url: 'https://second.example' }
   const opened = async (section: Record<string, object>) => {
     const [{ hasSecondNode, adapter }] = [...(await read(section)).values()] as [ConfiguredNetwork]
-    return [hasSecondNode, adapter.oneNodeMax]
+    return [hasSecondNode, adapter.oneNodeMax, adapter.secondNodeAbove]
   }
   for (const section of [ethereum, solana, stellar]) {
-    expect(await opened(section({}))).toEqual([false, '100'])
-    expect(await opened(section({ single_node_max: '0' }))).toEqual([false, '0'])
-    expect(await opened(section(second))).toEqual([true, undefined])
+    expect(await opened(section({}))).toEqual([false, '100', undefined])
+    expect(await opened(section({ single_node_max: '0' }))).toEqual([false, '0', undefined])
+    expect(await opened(section(second))).toEqual([true, undefined, '100'])
   }
   for (const own of [
     { rpc_url: 'http://10.1.2.3:9332' },
@@ -145,7 +145,7 @@ test("in live mode, one node's word credits small deposits, on every family but 
     { rpc_url: 'http://litecoind.wallets.svc.cluster.local' },
     { rpc_url: 'https://node.example', own_node: true },
   ])
-    expect(await opened(litecoin(own))).toEqual([true, undefined])
+    expect(await opened(litecoin(own))).toEqual([true, undefined, '100'])
 })
 
 test('a file is read, with its secrets from the environment and from files', async () => {

@@ -13,7 +13,7 @@ import type { Database } from '../db/database.ts'
 import { bitcoinAdapter } from './bitcoin/adapter.ts'
 import { bitcoinRpc } from './bitcoin/rpc.ts'
 import { onChainOf, requireChainId, type Mode } from './chain-of-mode.ts'
-import { isAddress as isSolanaAddress } from '@solana/addresses'
+import { isAddress as isSolanaAddress, type Address } from '@solana/addresses'
 import { evmAdapter } from './evm/adapter.ts'
 import { tokensOf } from './evm/chain.ts'
 import { walletsOf } from './evm/configured-wallets.ts'
@@ -26,6 +26,7 @@ import { treasuryOf } from './marks.ts'
 import type { NetworkAdapter } from './network.ts'
 import { stellarAdapter } from './stellar/adapter.ts'
 import { DECIMALS, LEAST_FEE, type StellarConfig } from './stellar/chain.ts'
+import { accountIn } from './stellar/envelope.ts'
 import { horizon } from './stellar/horizon.ts'
 import {
   depthOf,
@@ -54,6 +55,7 @@ import {
   type DepositKey as SolanaDepositKey,
 } from './solana/deposit-keys.ts'
 import { signerOfKey, watched, type SolanaSigner } from './solana/keys.ts'
+import { nonceAccounts } from './solana/lanes.ts'
 import { SIGNATURE_FEE } from './solana/transaction.ts'
 
 /** Connects the real networks of the networks file (network-sections.ts), with the secrets that its sections name. */
@@ -83,10 +85,19 @@ export interface ConfiguredNetwork {
   secretFiles: { field: string; path: string }[]
   /** Assets of which every deposit is credited, however small: `minimum_deposit` is 0. */
   withoutMinimum: string[]
+  keys: OwnKeys & { former: readonly string[] }
   /** What large deposits lack of the default confirmations. */
   shallow?: string | undefined
   /** Limits that are too high to stop anything: each setting with its value, and the rule. */
   outOfReach: string[]
+}
+
+/** Tells the keys of a network from others, by what is on record. */
+interface OwnKeys {
+  /** Whether they gave out a deposit address. Absent where no address is given out. */
+  gave?: (given: { address: string; derivation: string }) => boolean | Promise<boolean>
+  /** Those of the wallets that have paid, as the records name them, that are not among them. */
+  foreignWallets?: (wallets: readonly string[]) => string[]
 }
 
 /**
@@ -119,7 +130,9 @@ export async function configuredNetworks(
         confirmations,
         depths,
         treasury,
-        ...(mode === 'live' && !connected.hasSecondNode && { oneNodeMax: oneNodeMaxOf(section) }),
+        ...(mode === 'live' && {
+          [connected.hasSecondNode ? 'secondNodeAbove' : 'oneNodeMax']: oneNodeMaxOf(section),
+        }),
         feeMargin: fee_margin,
         ...(section.adapter !== 'solana' &&
           section.adapter !== 'stellar' && { carriesNoMemo: true as const }),
@@ -134,6 +147,7 @@ export async function configuredNetworks(
         requireAmount(`${network}.minimum_deposit`, amount, decimalsOf(asset)) === 0n ? [asset] : [],
       ),
       outOfReach: limitsOutOfReach(network, section),
+      keys: { ...connected.keys, former: section.former_keys ?? [] },
       shallow: shallowOf(network, depths),
     })
   }
@@ -182,7 +196,7 @@ interface Opening extends Use {
 type ConnectedNetwork = Pick<
   ConfiguredNetwork,
   'adapter' | 'requireChain' | 'privateKeys' | 'depositPublicKey' | 'hasSecondNode' | 'isExperimental'
->
+> & { keys: OwnKeys }
 
 async function connectBitcoin(
   { network, db, mode, given }: Opening,
@@ -212,7 +226,10 @@ async function connectBitcoin(
   )
   const connected = onChainOf(mode, network, bitcoinRpc(node), adapter)
   // It checks the chain's work itself: to lie, it would have to be taken over, and the wallet is in it.
-  return { ...connected, privateKeys: [], depositPublicKey: undefined, hasSecondNode: true }
+  // A sandbox may have given out simulated addresses before.
+  const keys: OwnKeys =
+    mode === 'live' ? { gave: ({ address }) => connected.adapter.isOwnAddress!(address) } : {}
+  return { ...connected, privateKeys: [], depositPublicKey: undefined, hasSecondNode: true, keys }
 }
 
 async function connectStellar(opening: Opening, section: StellarSection): Promise<ConnectedNetwork> {
@@ -260,6 +277,10 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
     depositPublicKey: undefined,
     hasSecondNode: section.verify_rpc_url !== undefined,
     isExperimental: true,
+    keys: {
+      gave: (given) => !given.derivation.startsWith('muxed/') || accountIn(given.address).account === address,
+      foreignWallets: (paid) => paid.filter((one) => one !== address),
+    },
   }
 }
 
@@ -282,13 +303,22 @@ async function connectSolana(opening: Opening, section: SolanaSection): Promise<
     },
     db,
   )
-  const hasWords = depositKey !== undefined && 'mnemonic' in depositKey
+  const words = depositKey && 'mnemonic' in depositKey ? solanaKeysOf(depositKey.mnemonic) : undefined
+  const publicKey = words?.publicKey ?? (depositKey as { publicKey: Address } | undefined)?.publicKey
   return {
     adapter,
     requireChain: () => adapter.ready!(),
-    privateKeys: [...(hotWallet.isWatched ? [] : ['hot_wallet_key']), ...(hasWords ? ['deposit_key'] : [])],
-    depositPublicKey: hasWords ? solanaKeysOf(depositKey.mnemonic).publicKey : depositKey?.publicKey,
+    privateKeys: [...(hotWallet.isWatched ? [] : ['hot_wallet_key']), ...(words ? ['deposit_key'] : [])],
+    depositPublicKey: publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
+    keys: {
+      // A process without the words takes no address that they have not vouched for.
+      ...(words && { gave: (given) => words.derives(given) }),
+      foreignWallets: (wallets) =>
+        wallets.some((one) => nonceAccounts({ hotWallet, lanes: 0 }).includes(one as Address))
+          ? []
+          : wallets.slice(0, 1),
+    },
   }
 }
 
@@ -350,6 +380,9 @@ async function connectEvm(
     deposit_key &&
     depositKeyOf(`${network}.deposit_key`, await given.secret('deposit_key', deposit_key), signs)
   const keys = depositKey && depositKeysOf(depositKey)
+  const { hotWallet, further, former, gasWallet } = wallets
+  const all = [hotWallet, ...further, ...former, ...(gasWallet ? [gasWallet] : [])]
+  const known = new Set<string>(all.map(({ address }) => address))
   const adapter = evmAdapter(
     network,
     {
@@ -386,6 +419,10 @@ async function connectEvm(
     privateKeys: [...wallets.privateKeys, ...(keys?.canSign ? ['deposit_key'] : [])],
     depositPublicKey: keys?.publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
+    keys: {
+      ...(keys && { gave: (given) => keys.derives(given) }),
+      foreignWallets: (paid) => paid.filter((one) => !known.has(one)),
+    },
   }
 }
 

@@ -102,7 +102,7 @@ export function freezeCommands(program: Command): void {
   define(freezing, 'list', 'list the freezes and their reasons, oldest first').list(inDatabase, {
     key: 'freezes',
     none: 'Nothing is frozen.',
-    read: async ({ db, rowMacs }) => selectFreezes(db, await rowMacs()),
+    read: ({ db }) => selectFreezes(db),
     columns: ['kind', 'subject', 'reason', 'created_at', 'detail'],
   })
 }
@@ -142,7 +142,7 @@ async function unfreezeTarget(
 ): Promise<CommandOutput> {
   const subject = subjectOf(target)
   const macs = await rowMacs()
-  const all = await selectFreezesOf(db, macs, target)
+  const all = await selectFreezesOf(db, target)
   const found = all.filter(({ reason }) => cause === undefined || reason === cause)
   if (found.length === 0) throw new Error(`not frozen${cause === undefined ? '' : ` for ${cause}`}`)
   if (found.some(({ reason }) => reason === 'DISABLED') && (cause === 'DISABLED' || found.length === 1))

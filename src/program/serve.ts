@@ -348,7 +348,7 @@ async function openMetrics(
 /** The configured real networks and bank. A sandbox simulates all other networks and the bank. */
 async function networksOf(settings: Settings, db: Database, log: Logger): Promise<Networks> {
   const real = await openNetworks(settings, db)
-  await requireChains(real, log)
+  await requireChains(real, db, log)
   const bank = await openBank(settings)
   const simulated: Networks =
     settings.mode === 'sandbox'

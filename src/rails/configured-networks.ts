@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { WrongChain } from '../chains/chain-of-mode.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
 import { configuredTokens, depthsText } from '../chains/network-sections.ts'
+import { NodeFailure } from '../chains/node-failure.ts'
 import type { ConfiguredNetwork } from '../chains/open-networks.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
@@ -13,6 +14,7 @@ import { checkSecretFile } from '../keys/secret-file.ts'
 import { givenBy } from '../money/records/deposit-address.ts'
 import { RowMacs } from '../money/records/row-macs.ts'
 import { blame, type Settings } from '../settings.ts'
+import { foreignKeys } from './keys-on-record.ts'
 
 type Opened = ReadonlyMap<CryptoNetwork, ConfiguredNetwork>
 
@@ -28,8 +30,11 @@ export async function openNetworks(settings: Settings, db: Database): Promise<Op
   }).catch(blame('BURSAR_NETWORKS_FILE'))
 }
 
-/** Throws `SettingsError` for a node on a chain of the other mode. An unreachable node is checked again before its first use. */
-export async function requireChains(networks: Opened, log: Logger): Promise<void> {
+/**
+ * Throws `SettingsError` for a node on a chain of the other mode, and for keys that are not those of the records. An unreachable
+ * node is checked again before its first use.
+ */
+export async function requireChains(networks: Opened, db: Database, log: Logger): Promise<void> {
   for (const [network, { requireChain, isExperimental }] of networks) {
     if (isExperimental) log.warn(`the adapter of ${network} is experimental: try it on a test network first`)
     try {
@@ -39,6 +44,12 @@ export async function requireChains(networks: Opened, log: Logger): Promise<void
       log.warn({ err: error }, `cannot check which chain the node of ${network} is on: it did not answer`)
     }
   }
+  const [foreign] = await foreignKeys(db, networks).catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
+    log.warn({ err: error }, 'cannot check whether the keys are those of the records: a node did not answer')
+    return []
+  })
+  if (foreign !== undefined) blame('BURSAR_NETWORKS_FILE')(new Error(foreign))
 }
 
 /** Whether the configured networks answer and hold what they should, and whether their settings are safe. */
@@ -59,7 +70,14 @@ export async function checkNetworks(db: Database | undefined, settings: Settings
     return [warn(says, 'fix the database first')]
   }
   const opened = await openNetworks(settings, db)
-  const found = (await networkReports(db, opened)).map(judgeNetwork)
+  const foreign = await foreignKeys(db, opened).catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
+    return []
+  })
+  const found = [
+    ...foreign.map((says) => failed(says, 'nothing starts with other keys (docs/guides/networks.md)')),
+    ...(await networkReports(db, opened)).map(judgeNetwork),
+  ]
   if (mode === 'sandbox') return found
   const unsafe: Finding[] = []
   for (const one of opened) unsafe.push(...(await checkSafety(...one)))

@@ -23,10 +23,11 @@ import { arraysOf, grouped } from '../db/rows.ts'
 const CLAIM_MAX = 500
 
 /**
- * How long a worker has to ask a node about the withdrawals that it leased. A worker that takes longer loses nothing:
- * what it records must find each withdrawal as it was leased.
+ * A lease outlives its process by this time at most: a worker renews it while it works. One that could not renew it loses
+ * nothing: what it records must find each withdrawal as it was leased, and only stored bytes are broadcast.
  */
-const LEASE_MS = 60_000
+export const LEASE_MS = 6_000
+const RENEWALS_PER_LEASE = 3
 
 /** A customer's withdrawals over one network that are in a state and due. */
 export interface Work {
@@ -129,13 +130,20 @@ export async function claimDue(
     : rows.map(({ crypto_tx_index: _, ...row }) => withCanonicalAddress({ ...row, replaced: [] }))
 }
 
-/** Leases signed withdrawals that are due, so that no other worker asks about them. `release` ends the lease early. */
+/** Withdrawals of a customer that no other worker asks about until then. The time identifies the lease. */
+export interface Lease {
+  customer_id: string
+  kept: KeptWithdrawal[]
+  leased_until: string
+}
+
+/** Leases signed withdrawals that are due. `release` ends the lease early. */
 export async function leaseKept(
   db: Database,
   { customer_id, network }: Omit<Work, 'state'>,
   limit: number,
-): Promise<KeptWithdrawal[]> {
-  const { rows } = await db.query<ClaimedRow>({
+): Promise<Lease> {
+  const { rows } = await db.query<ClaimedRow & { leased_until: string }>({
     text: `
       with leased as (
         update outgoing_transfers
@@ -151,19 +159,56 @@ export async function leaseKept(
         )
         returning *
       )
-      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
+      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')},
+             b.leased_until
       from leased b ${JOIN_TRANSFER}
       order by b.due_at, b.transfer_id`,
     values: [customer_id, network, limit, LEASE_MS],
   })
-  return (await withReplaced(db, customer_id, rows)) as KeptWithdrawal[]
+  const leased_until = rows[0]?.leased_until ?? ''
+  const own = rows.map(({ leased_until: _, ...row }) => row)
+  return { customer_id, kept: (await withReplaced(db, customer_id, own)) as KeptWithdrawal[], leased_until }
 }
 
-/** Ends leases of withdrawals that were not recorded: they are still due. */
-export async function release(db: Database, customerId: string, transferIds: string[]): Promise<void> {
+/** Renews a lease, but for the withdrawals that are being recorded. */
+export async function renewKept(db: Database, lease: Lease): Promise<void> {
+  const { rows } = await db.query<{ leased_until: string }>(
+    `
+    update outgoing_transfers
+    set leased_until = (select clock_timestamp()) + make_interval(secs => $4::float8 / 1000)
+    where customer_id = $1 and transfer_id in (
+      select transfer_id
+      from outgoing_transfers
+      where customer_id = $1 and transfer_id = any ($2::uuid[]) and leased_until = $3
+      for update skip locked
+    )
+    returning leased_until`,
+    [lease.customer_id, lease.kept.map(({ transfer_id }) => transfer_id), lease.leased_until, LEASE_MS],
+  )
+  lease.leased_until = rows[0]?.leased_until ?? lease.leased_until
+}
+
+/** Renews a lease until the returned function is called, so that it ends soon after its process and never before the work. */
+export function keepRenewing(renew: () => Promise<void>): () => Promise<void> {
+  let renewal: Promise<void> | undefined
+  const timer = setInterval(() => {
+    // A lease that cannot be renewed ends.
+    renewal ??= renew()
+      .catch(() => undefined)
+      .finally(() => (renewal = undefined))
+  }, LEASE_MS / RENEWALS_PER_LEASE)
+  return async () => {
+    clearInterval(timer)
+    await renewal
+  }
+}
+
+/** Ends a lease early: what was not recorded is still due. */
+export async function release(db: Database, { customer_id, kept, leased_until }: Lease): Promise<void> {
   await db.query(
-    'update outgoing_transfers set leased_until = null where customer_id = $1 and transfer_id = any ($2::uuid[])',
-    [customerId, transferIds],
+    `update outgoing_transfers set leased_until = null
+     where customer_id = $1 and transfer_id = any ($2::uuid[]) and leased_until = $3`,
+    [customer_id, kept.map(({ transfer_id }) => transfer_id), leased_until],
   )
 }
 

@@ -47,12 +47,14 @@ export function require(isAllowed: boolean, rule: string): asserts isAllowed {
 /** Most that the clock may differ from the time that has passed since the signer started. */
 const CLOCK_MS_MAX = 60_000
 
-/** The clock, by which windows count: it throws Refused once it was set by more than a minute. */
+/** The clock, by which windows count: it throws Refused once it was set by more than a minute, or the machine slept that long. */
 export function steadyClock(): () => Date {
   const begun = Date.now() - performance.now()
   return () => {
     const off = Date.now() - performance.now() - begun
-    const rule = `the clock was set by ${Math.round(off / 1000)} s since the signer started: correct it, or start the signer again`
+    const rule =
+      `the clock is ${Math.round(off / 1000)} s from the time that the signer has run: it was set, or the machine was suspended; ` +
+      'compare it with another clock, and start the signer again'
     require(Math.abs(off) <= CLOCK_MS_MAX, rule)
     return new Date()
   }

@@ -119,16 +119,18 @@ export class Signer {
     return { signed }
   }
 
+  /** Throws Refused while the clock keeps everything from being signed. */
   status(): Promise<WalletStatus[]> {
-    return this.#alone(async () =>
-      [...this.#config.networks].flatMap(([network, { wallets }]) =>
+    return this.#alone(async () => {
+      this.#now()
+      return [...this.#config.networks].flatMap(([network, { wallets }]) =>
         [...wallets.keys()].map((wallet) => ({
           network,
           wallet,
           next_nonce: this.#journal.nextNonce({ network, wallet }) ?? null,
         })),
-      ),
-    )
+      )
+    })
   }
 
   /** One request at a time: what is judged by the journal is in it before the next one is judged. */

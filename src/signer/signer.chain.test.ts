@@ -57,6 +57,7 @@ import { guarded } from '../rails/signing-guards.ts'
 import { readSignerConfig } from './config.ts'
 import { changeText, type JournalChange } from './journal-changes.ts'
 import { Journal } from './journal.ts'
+import { Refused } from './rules.ts'
 import { serveSigner } from './serve.ts'
 import { Signer } from './service.ts'
 
@@ -367,6 +368,18 @@ test('no more leaves than the windows allow, whoever accepts it; what is above w
   })
   await requirePaidOnce(signer, made.slice(0, 3))
   await cancelAll(customer, made.slice(3))
+})
+
+test('while its clock is doubted it says that it signs nothing, and why', async () => {
+  let isDoubted = false
+  const clock = () => {
+    if (isDoubted) throw new Refused('the clock is 3600 s off')
+    return new Date()
+  }
+  const { client } = await startSigner({ clock })
+  expect(await client.status()).toHaveLength(1)
+  isDoubted = true
+  await expect(client.status()).rejects.toThrow('the signer signs nothing: the clock is 3600 s off')
 })
 
 test('from its own thresholds on, its own approvers must have signed the payment', async () => {

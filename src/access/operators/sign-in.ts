@@ -204,7 +204,7 @@ export function addAccessTokens(signIn: SignIn): void {
   signIn.post('/access-tokens', AccessTokenBody, async ({ session_secret, customer_id }, request) => {
     const grant = await transaction(signIn.db, async (tx) => {
       const { session, operator } = await signIn.requireSession(tx, session_secret, request)
-      const customerId = await customerOf(tx, signIn.macs, operator, customer_id)
+      const customerId = await customerOf(tx, operator, customer_id)
       await touchSession(tx, session.id)
       return {
         operatorId: operator.id,
@@ -235,7 +235,7 @@ export function addAccessTokens(signIn: SignIn): void {
 }
 
 /** The customer that an operator's token acts for. Throws a problem for a customer that it may not act for. */
-async function customerOf(tx: Transaction, macs: RowMacs, operator: Operator, asked: string | undefined) {
+async function customerOf(tx: Transaction, operator: Operator, asked: string | undefined) {
   const bound = operator.customer_id
   // The same answer whether or not the other customer exists.
   if (bound !== null && asked !== undefined && asked !== bound)
@@ -245,7 +245,7 @@ async function customerOf(tx: Transaction, macs: RowMacs, operator: Operator, as
     throw problem.badRequest('customer_id is required: this operator belongs to no customer', 'customer_id')
   const { rowCount } = await tx.query('select 1 from customers where id = $1', [customerId])
   if (rowCount === 0) throw problem.notFound('customer', customerId)
-  if (await isFrozenFor(tx, macs, { kind: 'CUSTOMER', customer_id: customerId }, 'DISABLED'))
+  if (await isFrozenFor(tx, { kind: 'CUSTOMER', customer_id: customerId }, 'DISABLED'))
     throw problem.forbidden(`customer ${customerId} is disabled`)
   return customerId
 }

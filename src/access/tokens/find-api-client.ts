@@ -54,7 +54,7 @@ export class ApiClients {
     const { ended_later, customer_id, id, scopes } = client
     if (!this.#macs.isCurrent('api_clients', id, client, ended_later)) return undefined
     const target = { kind: 'CUSTOMER', customer_id } as const
-    const disabled = await isFrozenFor(this.#nodes.of(customer_id), this.#macs, target, 'DISABLED')
+    const disabled = await isFrozenFor(this.#nodes.of(customer_id), target, 'DISABLED')
     return disabled ? undefined : { customer_id, id, scopes }
   }
 

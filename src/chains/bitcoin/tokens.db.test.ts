@@ -127,3 +127,26 @@ test('of a coin with tokens and of others in one transaction, the others alone l
   expect(await acknowledge(spent)).toMatchObject({ moved: [{ asset: 'BCH', amount: '-2' }] })
   expect((await report()).custody).toMatchObject([{ held: before[0]!.held, difference: '0' }])
 })
+
+test('a coin with tokens does not count for the minimum of the others', async () => {
+  const customer = await newCustomer(service)
+  const minimal = { ...adapter(), minimumDeposit: () => '1' }
+  const { address } = await insertDepositAddress(
+    service.db,
+    { networks: new Map([['BITCOIN_CASH', minimal]]), rowMacs: ROW_MACS },
+    customer.customer_id,
+    { profile_id: customer.profile_id, crypto_network: 'BITCOIN_CASH' },
+  )
+  await round()
+  node.mine([{ address, amount: (6n * COIN) / 10n, hasToken: true }])
+  node.mine([{ address, amount: (6n * COIN) / 10n }])
+  node.bury(DEPTH)
+  const small = await creditDepositsOn(service, 'BITCOIN_CASH', minimal)
+  expect(small).toMatchObject({ credited: 0, waiting: new Map([['HAS_TOKENS', 1]]) })
+  node.mine([{ address, amount: (4n * COIN) / 10n }])
+  node.bury(DEPTH)
+  await creditDepositsOn(service, 'BITCOIN_CASH', minimal)
+  await hurry(service.db)
+  await creditDepositsOn(service, 'BITCOIN_CASH', minimal)
+  expect((await transfersOf(customer)).toSorted()).toEqual(['0.4 COMPLETED', '0.6 COMPLETED'])
+})

@@ -51,7 +51,7 @@ import { markWithdrawalPaid } from '../../rails/payouts/mark-withdrawal-paid.ts'
 import { resolveWithdrawal, type Resolution } from '../../rails/payouts/resolve-withdrawal.ts'
 import { resendWithdrawal } from '../../rails/payouts/resend-withdrawal.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
-import { isFrozenFor, postSweep } from '../../rails/treasury/sweep-deposit-addresses.ts'
+import { isFrozen, postSweep } from '../../rails/treasury/sweep-deposit-addresses.ts'
 import {
   acknowledgeTransaction,
   orderConsolidation,
@@ -2652,7 +2652,7 @@ const PRICES = new Map([
   ['USDG', 10n ** 18n],
   ['LINK', 15n * 10n ** 18n],
 ])
-const ROUND = { post: postSweep, isFrozen: isFrozenFor({}), prices: PRICES }
+const ROUND = { post: postSweep, isFrozen, prices: PRICES }
 /** Amounts that are swept at any cost, for tests of other subjects. */
 const AT_ANY_COST = { sweepMinimum: { ETH: '0.002', USDG: '1', LINK: '0.5' } }
 

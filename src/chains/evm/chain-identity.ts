@@ -4,7 +4,7 @@ import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { NodeError, says, type Block, type EvmNode } from './node.ts'
 import type { EvmChain, Token } from './chain.ts'
-import { recordedGenesis } from '../genesis.ts'
+import { checkedOnce, requireGenesis } from '../genesis.ts'
 import { NodeFailure } from '../node-failure.ts'
 
 /**
@@ -19,10 +19,6 @@ export function chainIdentity(
   tokens: ReadonlyMap<string, Token>,
   db: Database,
 ): Pick<EvmChain, 'ready' | 'markStale'> {
-  /** The check that has passed, or the one under way, which concurrent callers share. */
-  let known: Promise<void> | undefined
-  let genesis: string | undefined
-
   async function requireChain(): Promise<void> {
     const [found, first] = await node.each<unknown>([['eth_chainId'], ['eth_getBlockByNumber', '0x0', false]])
     if (found instanceof NodeError) throw found
@@ -30,29 +26,11 @@ export function chainIdentity(
       throw new NodeFailure(`the node of ${network} is on chain ${hexToNumber(found as Hex)}, not ${chainId}`)
     // Nodes that keep no old blocks have no answer.
     if (first === null || first instanceof NodeError) return
-    const { hash } = first as Block
-    genesis ??= await recordedGenesis(db, network, hash)
-    if (hash !== genesis)
-      throw new NodeFailure(
-        `the node of ${network} is on another chain ${chainId}: its first block is ${hash}, and was ${genesis} when this ` +
-          `database first used the network`,
-      )
+    await requireGenesis(db, network, (first as Block).hash)
   }
 
-  return {
-    ready() {
-      if (known !== undefined) return known
-      const asked = requireChain().then(() => requireDecimals(network, node, tokens))
-      known = asked
-      asked.catch(() => {
-        if (known === asked) known = undefined
-      })
-      return asked
-    },
-    markStale() {
-      known = undefined
-    },
-  }
+  const check = checkedOnce(() => requireChain().then(() => requireDecimals(network, node, tokens)))
+  return { ready: () => check.get(), markStale: () => check.markStale() }
 }
 
 /**

@@ -98,8 +98,9 @@ async function verifyBySecondNode(
   asked: Map<string, ReturnType<typeof askSecondNode>>,
 ): Promise<DepositVerdict> {
   const { verify } = chain
-  if (verify === undefined || amountOf(deposit.asset, deposit.amount) < verify.above(deposit.asset))
-    return AGREES
+  if (verify === undefined) return AGREES
+  const isSmall = amountOf(deposit.asset, deposit.amount) < verify.above(deposit.asset)
+  if (isSmall && deposit.needsSecondNode !== true) return AGREES
   const place = `${deposit.crypto_tx_hash} ${deposit.block!.hash}`
   const question =
     asked.get(place) ?? askSecondNode({ ...chain, verify }, deposit.block!, deposit.crypto_tx_hash)

@@ -31,6 +31,8 @@ export interface DepositKeys {
    * fingerprint and the path below it: `3442193e/0/211262755/1819407610/503362774/2089655823`.
    */
   newAddress(id: string): NewAddress
+  /** Whether the key gave out this address: it is what the derivation leads to. */
+  derives(given: { address: string; derivation: string }): boolean
   /**
    * The signer for an address; undefined when it was derived from another key, or the key is public. Takes any path: older
    * addresses have random paths of two components. Throws when the path leads to another address.
@@ -50,6 +52,10 @@ export function depositKeysOf(source: DepositKey): DepositKeys {
     newAddress(id) {
       const path = pathOf(id)
       return { address: addressOf(keyAt(path).publicKey!), derivation: [fingerprint, ...path].join('/') }
+    },
+    derives({ address, derivation }) {
+      const [of, ...path] = derivation.split('/')
+      return of === fingerprint && addressOf(keyAt(path.map(Number)).publicKey!) === address
     },
     signerOf(address, derivation) {
       const [of, ...path] = derivation.split('/')

@@ -447,6 +447,22 @@ describe('a transaction with hundreds of payments', () => {
     expect((await verify(service.db)).disagreements).toEqual([])
   })
 
+  test('that is worth more than one node credits is asked of the second, whatever verify_above says', async () => {
+    const verify = { rpcUrl: second.rpcUrl, above: { USDG: '1000' } }
+    const adapter = { ...adapterOf({ verify }), secondNodeAbove: '4' }
+    const { address } = await newPlace(adapter)
+    const [asked] = [countReceipts(second)]
+    for (const [amount, times] of [
+      ['4', 0],
+      ['5', 1],
+    ] as const) {
+      await give(address, 'USDG', amount)
+      await mine()
+      expect(await rounds(adapter)).toBe(1)
+      expect(asked.asked).toBe(times)
+    }
+  })
+
   test('below the minimum is not asked for, and delays no other deposit', async () => {
     const adapter = withMinimum('1')
     const [dusty, other] = [await newPlace(adapter), await newPlace(adapter)]
@@ -552,7 +568,7 @@ describe('a node that has moved to another chain', () => {
       method === 'eth_getBlockByNumber' && number === '0x0'
         ? { result: { ...(result as object), hash: `0x${'cd'.repeat(32)}` } }
         : undefined
-    const says = `the node of ETHEREUM is on another chain 1: its first block is 0x${'cd'.repeat(32)}, and was 0x`
+    const says = `the node of ETHEREUM is on another chain: its first block is 0x${'cd'.repeat(32)}, and was 0x`
     await expect(adapterOf().status!()).rejects.toThrow(says)
     await expect(adapterOf().sign(undefined as never, [])).rejects.toThrow(says)
     // A node without old blocks cannot return the first block, and is used.

@@ -26,7 +26,7 @@ import { verify } from '../../money/verify/verify.ts'
 import { creditDeposits } from '../../../test/credit-deposits.ts'
 import { markWithdrawalPaid } from '../../rails/payouts/mark-withdrawal-paid.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
-import { isFrozenFor, postSweep } from '../../rails/treasury/sweep-deposit-addresses.ts'
+import { isFrozen, postSweep } from '../../rails/treasury/sweep-deposit-addresses.ts'
 import {
   orderConsolidation,
   orderTreasurySend,
@@ -446,7 +446,7 @@ test('sweeps go to the wallet with the least, with gas from one that has it', as
   for (let round = 1; round <= 30; round++) {
     await anvil.chain.mine({ blocks: 1 })
     await creditDeposits({ db, ledger, networks, settings })
-    await adapter.sweep!({ post: postSweep, isFrozen: isFrozenFor({}), prices })
+    await adapter.sweep!({ post: postSweep, isFrozen, prices })
   }
   const [first, second] = wallets.wallets
   // The first wallet has no ETH, and more of the token.

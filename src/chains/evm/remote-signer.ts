@@ -105,7 +105,8 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       return performance.now() - at < KEY_FAILURE_MS ? reason : undefined
     },
     async status() {
-      const { body } = await call('/v1/status')
+      const { status, body } = await call('/v1/status')
+      if (status !== 200) throw new NodeFailure(`the signer signs nothing: ${String(body.refused)}`)
       return body.wallets as { network: string; wallet: string; next_nonce: number | null }[]
     },
   }

@@ -20,7 +20,7 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
-import { isFrozenFor, postSweep } from '../../rails/treasury/sweep-deposit-addresses.ts'
+import { isFrozen, postSweep } from '../../rails/treasury/sweep-deposit-addresses.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { markWithdrawalPaid } from '../../rails/payouts/mark-withdrawal-paid.ts'
 import { acknowledgeTransaction } from '../../rails/treasury/treasury.ts'
@@ -81,16 +81,16 @@ async function newWallet(funds: Record<string, string>, changes: Partial<SolanaC
 }
 type Wallet = Awaited<ReturnType<typeof newWallet>>
 
-const round = (wallet: Pick<Wallet, 'adapter'>) => ({
+const round = () => ({
   post: postSweep,
-  isFrozen: isFrozenFor(wallet.adapter),
+  isFrozen,
   prices: new Map() as never,
 })
 
 /** Makes the lanes. */
 async function prepare(wallet: Pick<Wallet, 'adapter' | 'node'>): Promise<void> {
   for (let count = 0; count < 20; count++) {
-    const steps = await wallet.adapter.sweep!(round(wallet))
+    const steps = await wallet.adapter.sweep!(round())
     wallet.node.mine()
     if (steps === 0) return
   }
@@ -720,7 +720,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
         const dying = solanaAdapter(config, failures.database(service.db))
         for (let count = 0; count < 6 && !failures.died; count++) {
           await failing(failures, () =>
-            dying.sweep!(round({ adapter: dying })).then(
+            dying.sweep!(round()).then(
               () => undefined,
               () => undefined,
             ),
@@ -748,10 +748,10 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
       const adapter = solanaAdapter({ ...wallet.config, lanes: 2 }, service.db)
       wallet = { ...wallet, adapter, networks: new Map([['SOLANA', adapter]]) }
-      await adapter.sweep!(round(wallet))
+      await adapter.sweep!(round())
       wallet.node.pool.clear()
       wallet.node.forgetHashes()
-      await adapter.sweep!(round(wallet))
+      await adapter.sweep!(round())
       wallet.node.pool.clear()
       await service.owner.query(
         `update evm_sweeps set lost_since = lost_since - make_interval(secs => 301) where state <> 'DONE'`,

@@ -3,7 +3,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { ASSETS, decimalsOf, findAsset, NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import type { Mode } from '../chain-of-mode.ts'
-import { recordedGenesis } from '../genesis.ts'
+import { checkedOnce, requireGenesis } from '../genesis.ts'
 import { NodeFailure } from '../node-failure.ts'
 import { WrongChain } from '../chain-of-mode.ts'
 import { mintOf, readAccounts } from './accounts.ts'
@@ -81,8 +81,7 @@ export function chainFacts(
   mode: Mode,
   db: Database,
 ): Pick<SolanaChain, 'facts' | 'markStale'> {
-  let known: Promise<Facts> | undefined
-  const ask = async (): Promise<Facts> => {
+  const check = checkedOnce(async (): Promise<Facts> => {
     await requireChain(rpc, mode, db)
     const rents = await Promise.all(
       [0, NONCE_BYTES, PLAIN_ACCOUNT_BYTES, EXTENDED_ACCOUNT_BYTES].map(async (bytes) =>
@@ -93,21 +92,8 @@ export function chainFacts(
     const tokens = await readTokens(rpc, mints)
     const isPlain = (program: Address) => program !== 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
     return { tokens, rentOfWallet, rentOfNonce, rentOfToken: (of) => (isPlain(of) ? plain : extended) }
-  }
-  return {
-    facts() {
-      if (known !== undefined) return known
-      const asked = ask()
-      known = asked
-      asked.catch(() => {
-        if (known === asked) known = undefined
-      })
-      return asked
-    },
-    markStale() {
-      known = undefined
-    },
-  }
+  })
+  return { facts: () => check.get(), markStale: () => check.markStale() }
 }
 
 async function requireChain(rpc: SolanaRpc, mode: Mode, db: Database): Promise<void> {
@@ -118,12 +104,7 @@ async function requireChain(rpc: SolanaRpc, mode: Mode, db: Database): Promise<v
         ? `the node of ${NETWORK} is on a test network, and live mode needs the main network`
         : `the node of ${NETWORK} is on the main network, and a sandbox's money is invented: connect a test network`,
     )
-  const recorded = await recordedGenesis(db, NETWORK, genesis)
-  if (recorded !== genesis)
-    throw new NodeFailure(
-      `the node of ${NETWORK} is on another chain: its first block is ${genesis}, and was ${recorded} when this database ` +
-        `first used the network`,
-    )
+  await requireGenesis(db, NETWORK, genesis)
 }
 
 /** The tokens whose mints the node has: a test network lacks most. Throws a NodeFailure for other decimals than the catalogue's. */

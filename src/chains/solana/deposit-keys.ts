@@ -26,6 +26,8 @@ export interface SolanaDepositKeys {
   newAddress(id: string): NewAddress
   /** The address at a path of two numbers below `m/44'/501'`, for a process that has asked for it under this id. */
   answerTo(id: string, path: readonly [series: number, place: number]): VouchedAddress
+  /** Whether the words gave out this address: it is what the derivation leads to. */
+  derives(given: { address: string; derivation: string }): boolean
   /**
    * The signer for an address; undefined where it was derived from other words. Throws an Error when the path leads to another
    * address.
@@ -72,6 +74,10 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
     answerTo(id, path) {
       const found = { id, ...at(path) }
       return { ...found, signature: base58.encode(voucher.sign(statementOf(found))) }
+    },
+    derives({ address, derivation }) {
+      const [of, ...path] = derivation.split('/')
+      return of === fingerprintOf(voucher.address) && at(path.map(Number)).address === address
     },
     signerOf(address, derivation) {
       const [of, ...path] = derivation.split('/')

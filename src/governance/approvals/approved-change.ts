@@ -96,12 +96,10 @@ async function requireApprovedChange(
   requireSameChange(row, change)
   await requirePolicyMet(tx, policies, row)
   const decisions = await selectDecisions(tx, customer_id, [row.id])
-  const { outcome } = judgeDecisions(
-    changeStatementOf(row),
-    decisions,
-    await selectApprovers(tx, customer_id),
-    await actorsBehind(tx, customer_id, initiatorOf(change.origin), row.id),
-  )
+  const approvers = await selectApprovers(tx, customer_id)
+  const order = { id: row.id, initiator: initiatorOf(change.origin) }
+  const [actors] = await actorsBehind(tx, customer_id, [order])
+  const { outcome } = judgeDecisions(changeStatementOf(row), decisions, approvers, actors!)
   if (outcome !== 'APPROVED') return approvalToWire(row, decisions)
   await setApprovalStatus(tx, row, 'USED', now)
   recordChanges(tx, customer_id, now, [

@@ -115,13 +115,13 @@ export async function judgeWithdrawals(
     customerId,
     accepted.map(({ approval }) => approval.id),
   )
+  const orders = accepted.map(({ id, approval: { initiator } }) => ({ id, initiator }))
+  const actors = await actorsBehind(db, customerId, orders)
   const judged = new Map<string, ApprovedWithdrawal>()
-  for (const one of accepted) {
-    const { id: approvalId, initiator } = one.approval
+  for (const [index, one] of accepted.entries()) {
     const of = statementOf(one)
-    const decisions = all.filter(({ approval_id }) => approval_id === approvalId)
-    const actors = await actorsBehind(db, customerId, initiator, one.id)
-    const judgement = judgeDecisions(of, decisions, approvers, actors)
+    const decisions = all.filter(({ approval_id }) => approval_id === one.approval.id)
+    const judgement = judgeDecisions(of, decisions, approvers, actors[index]!)
     judged.set(one.id, { of, decisions, approvers, judgement })
   }
   return judged

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
+import type { Actor, Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { millisOfId, newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
@@ -77,43 +77,79 @@ export function personsWhoAre(
 }
 
 /** With these, an actor gets the credential of another. */
-const HANDED_OUT: Partial<Record<ActorType, AuditAction[]>> = {
-  API_CLIENT: ['api_client.create', 'api_client.rotate'],
-  OPERATOR: ['operator.create', 'operator.link'],
-}
-/** Most actors behind an order. */
+const HANDED_OUT: AuditAction[] = [
+  'api_client.create',
+  'api_client.rotate',
+  'operator.create',
+  'operator.link',
+]
+/** Most actors behind some orders. */
 const BEHIND_MAX = 1_000
+/** How long tokens outlive the end of their secret, at most. */
+const DAY_MS = 86_400_000
+
+interface HandedOut extends Actor {
+  /** Whose credential it was. */
+  to: string
+  /** When the secret ended; null while it is in force. */
+  ended_ms: number | null
+}
 
 /**
- * The actors who may have given an order in the initiator's name: the initiator; who made its credential, if that was in force when
- * the order, whose id this is, was given, or a day before, in which its tokens end; and who may have acted as those. Throws an
- * Error for too many.
+ * For each order, the actors who may have given it in the initiator's name: the initiator; who made its credential, if that was in
+ * force when the order, whose id this is, was given, or a day before, in which its tokens end; and who may have acted as those.
+ * Reads all of them together, in two statements for each step back. Throws an Error for too many.
  */
 export async function actorsBehind(
   db: Queryable,
   customerId: string,
-  initiator: Actor,
-  orderId: string,
-): Promise<Actor[]> {
-  const behind = [initiator]
-  for (const actor of behind)
-    for (const owner of HANDED_OUT[actor.type] === undefined ? [] : [customerId, PLATFORM_ID]) {
-      const { rows } = await db.query<Actor>(
+  orders: readonly { id: string; initiator: Actor }[],
+): Promise<Actor[][]> {
+  const handedOut = new Map<string, HandedOut[]>()
+  const since = Math.min(...orders.map(({ id }) => millisOfId(id))) - DAY_MS
+  let next: readonly Actor[] = orders.map(({ initiator }) => initiator)
+  while (next.length > 0) {
+    const some = next.filter(
+      ({ type, id }) => ['API_CLIENT', 'OPERATOR'].includes(type) && !handedOut.has(id),
+    )
+    const found: HandedOut[] = []
+    for (const owner of some.length === 0 ? [] : [customerId, PLATFORM_ID]) {
+      const { rows } = await db.query<HandedOut>(
         `
-        select distinct actor_type as type, actor_id as id
+        select distinct subject_id as to, actor_type as type, actor_id as id,
+               (extract(epoch from ended_at::timestamptz) * 1000)::float8 as ended_ms
         from (
-          select actor_type, actor_id,
-                 lag(changes -> 'after' ->> 'previous_secret_expires_at') over (order by id desc) as ended_at
+          select subject_id, actor_type, actor_id,
+                 lag(changes -> 'after' ->> 'previous_secret_expires_at')
+                   over (partition by subject_id order by id desc) as ended_at
           from audit_log
-          where customer_id = $1 and subject_id = $2 and action = any ($3)
+          where customer_id = $1 and subject_id = any ($2) and action = any ($3)
         ) as handed_out
-        where ended_at is null or ended_at::timestamptz > to_timestamp($4::float8 / 1000) - interval '1 day'`,
-        [owner, actor.id, HANDED_OUT[actor.type], millisOfId(orderId)],
+        where ended_at is null or ended_at::timestamptz > to_timestamp($4::float8 / 1000)`,
+        [owner, some.map(({ id }) => id), HANDED_OUT, since],
       )
-      behind.push(...rows.filter((row) => !behind.some((known) => isDeepStrictEqual(known, row))))
-      if (behind.length > BEHIND_MAX) throw new Error(`more than ${BEHIND_MAX} actors are behind ${actor.id}`)
+      found.push(...rows)
     }
-  return behind
+    for (const { id } of some)
+      handedOut.set(
+        id,
+        found.filter(({ to }) => to === id),
+      )
+    if (handedOut.size + found.length > BEHIND_MAX)
+      throw new Error(`more than ${BEHIND_MAX} actors are behind ${orders[0]!.initiator.id}`)
+    next = found
+  }
+  return orders.map(({ id: orderId, initiator }) => {
+    const behind = [initiator]
+    for (const actor of behind)
+      for (const { type, id, ended_ms } of handedOut.get(actor.id) ?? [])
+        if (
+          (ended_ms === null || ended_ms > millisOfId(orderId) - DAY_MS) &&
+          !behind.some((known) => known.type === type && known.id === id)
+        )
+          behind.push({ type, id })
+    return behind
+  })
 }
 
 // ---------------------------------------------------------------------------------------------- by the schema's owner

@@ -10,8 +10,8 @@ export interface Seal {
 export const SEALED_END =
   'json_build_array(r.customer_id::text, r.reason::text, r.created_at::text, r.subject::text, (extract(epoch from r.lifted_at) * 1000000)::bigint, (extract(epoch from r.sealed_at) * 1000000)::bigint)::text'
 
-/** Whether a freeze holds: it has no end, or its end was written without the master key. Without `isEnd`, each end counts. */
+/** Whether a freeze holds: it has no end, or its end was written without the master key. */
 export const holds = (
   { lifted_at, sealed, mac }: Seal & { lifted_at: string | null },
-  isEnd: ((end: Seal) => boolean) | undefined,
-): boolean => lifted_at === null || isEnd?.({ sealed, mac }) === false
+  isEnd: (end: Seal) => boolean,
+): boolean => lifted_at === null || !isEnd({ sealed, mac })

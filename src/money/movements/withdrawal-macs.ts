@@ -131,15 +131,8 @@ const isWithdrawal = ({ type, status }: Transfer): boolean =>
 // ---------------------------------------------------------------------------------------------- in the database
 
 /** A withdrawal as its row stores it, with the bank account of a wire. */
-interface AcceptedRow {
-  customer_id: string
-  id: string
-  profile_id: string
-  asset: string
-  amount: string
-  network: PayoutNetwork
+interface AcceptedRow extends Omit<AcceptedWithdrawal, 'destination' | 'approval'> {
   destination_address: string | null
-  memo: string | null
   mac: string | null
   fiat_account_id: string | null
   fiat_account_owner: Payee['fiat_account_owner'] | null
@@ -279,7 +272,6 @@ export function signOnlyAccepted(
 ): NetworkAdapter {
   return {
     ...adapter,
-    isEndOfFreeze: (table, end) => macs.rows.objectionTo(table, end) === undefined,
     async sign(tx, withdrawals) {
       const objections = await objectionsTo(tx, macs, withdrawals)
       const accepted = withdrawals.filter((_, index) => objections[index] === undefined)

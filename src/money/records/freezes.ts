@@ -11,10 +11,9 @@ import {
 } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { orElse, warn, type Finding } from '../../finding.ts'
-import type { NetworkAdapter } from '../../chains/network.ts'
 import { audited, recordNow } from './audited.ts'
 import { holds } from '../ledger/freeze-ends.ts'
-import { RowMacs, sealOf, type Seal } from './row-macs.ts'
+import { ownRowMacs, RowMacs, sealOf, type Seal } from './row-macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { holdersOf, shareLock } from '../../db/locks.ts'
 
@@ -66,9 +65,7 @@ export async function freeze(
 ): Promise<void> {
   try {
     await inTransaction(db, async (tx) => {
-      const rowCount = isOfCustomer(target)
-        ? await insertOfCustomer(tx, target, reason, detail)
-        : await insert(tx, target, reason, detail)
+      const rowCount = await insert(tx, target, reason, detail)
       if (rowCount > 0) await recordFreeze(tx, origin, target, reason, 'after')
     })
   } catch (error) {
@@ -85,42 +82,31 @@ const isOfCustomer = (target: FreezeTarget): target is OfCustomer => 'customer_i
 
 const idOf = (target: OfCustomer) => (target.kind === 'PROFILE' ? target.profile_id : target.customer_id)
 
-async function insertOfCustomer(
-  tx: Transaction,
-  target: OfCustomer,
-  reason: FreezeReason,
-  detail: string,
-): Promise<number> {
-  const { rowCount } = await tx.query(
-    `
-    insert into customer_freezes (customer_id, subject, reason, detail, created_at)
-    values ($1, $2, $3, $4, clock_timestamp())
-    on conflict (customer_id, subject, reason) where lifted_at is null do nothing`,
-    [target.customer_id, idOf(target), reason, detail],
-  )
-  return rowCount!
-}
+/** The beginning of a target's key in its table. */
+const keyOf = (target: FreezeTarget): string[] =>
+  isOfCustomer(target) ? [target.customer_id, idOf(target)] : [target.kind, subjectOf(target)]
 
 async function insert(
   db: Queryable,
-  target: OfPlatform,
+  target: FreezeTarget,
   reason: FreezeReason,
   detail: string,
   unrecorded?: Origin,
 ): Promise<number> {
-  const { rowCount } = await db.query(
-    `
-    insert into freezes (kind, subject, reason, detail, created_at, unrecorded)
-    values ($1, $2, $3, $4, clock_timestamp(), $5)
-    on conflict (kind, subject, reason) where lifted_at is null do nothing`,
-    [
-      target.kind,
-      subjectOf(target),
-      reason,
-      detail,
-      unrecorded === undefined ? null : JSON.stringify(unrecorded),
-    ],
-  )
+  const key = [...keyOf(target), reason, detail]
+  const { rowCount } = isOfCustomer(target)
+    ? await db.query(
+        `insert into customer_freezes (customer_id, subject, reason, detail, created_at)
+         values ($1, $2, $3, $4, clock_timestamp())
+         on conflict (customer_id, subject, reason) where lifted_at is null do nothing`,
+        key,
+      )
+    : await db.query(
+        `insert into freezes (kind, subject, reason, detail, created_at, unrecorded)
+         values ($1, $2, $3, $4, clock_timestamp(), $5)
+         on conflict (kind, subject, reason) where lifted_at is null do nothing`,
+        [...key, unrecorded === undefined ? null : JSON.stringify(unrecorded)],
+      )
   return rowCount!
 }
 
@@ -136,11 +122,10 @@ export async function unfreeze(
   reason: FreezeReason | null = null,
 ): Promise<number> {
   return inTransaction(db, async (tx) => {
-    const kept = isOfCustomer(target) ? await lockOfCustomer(tx, target) : await lockOfPlatform(tx, target)
-    const held = kept.filter((one) => (reason === null || one.reason === reason) && isHeld(one, endsBy(macs)))
+    const kept = await lock(tx, target)
+    const held = kept.filter((one) => (reason === null || one.reason === reason) && isHeld(one, macs))
     for (const one of held) {
-      if (isOfCustomer(target)) await liftOfCustomer(tx, macs, target, one)
-      else await liftOfPlatform(tx, macs, target, one)
+      await lift(tx, macs, target, one)
       if (one.unrecorded) await recordFreeze(tx, one.unrecorded, target, one.reason, 'after')
       await recordFreeze(tx, origin, target, one.reason, 'before')
     }
@@ -153,66 +138,52 @@ interface KeptFreeze extends Freeze, Seal {
   lifted_at: string | null
 }
 type Locked = Pick<KeptFreeze, 'kind' | 'reason' | 'created_at' | 'lifted_at' | 'sealed' | 'mac'> & {
-  unrecorded?: Origin | null
+  unrecorded: Origin | null
 }
 
-type IsEnd = NetworkAdapter['isEndOfFreeze']
-const endsBy =
-  (macs: RowMacs): IsEnd =>
-  (table, end) =>
-    macs.objectionTo(table, end) === undefined
-
-const isHeld = (freeze: Pick<KeptFreeze, 'kind' | 'lifted_at' | keyof Seal>, isEnd: IsEnd) => {
+const isHeld = (
+  freeze: Pick<KeptFreeze, 'kind' | 'lifted_at' | keyof Seal>,
+  macs: RowMacs | null | undefined,
+) => {
   const table = freeze.kind === 'ALL' || freeze.kind === 'NETWORK' ? 'freezes' : 'customer_freezes'
-  return holds(freeze, isEnd && ((end) => isEnd(table, end)))
+  return holds(freeze, (end) => !macs || macs.objectionTo(table, end) === undefined)
 }
 
-async function lockOfCustomer(tx: Transaction, target: OfCustomer): Promise<Locked[]> {
+async function lock(tx: Transaction, target: FreezeTarget): Promise<Locked[]> {
   const { rows } = await tx.query<Omit<Locked, 'kind'>>(
-    `select reason, created_at, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
-     where customer_id = $1 and subject = $2
-     for update`,
-    [target.customer_id, idOf(target)],
+    isOfCustomer(target)
+      ? `select reason, created_at, null::jsonb as unrecorded, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
+         where customer_id = $1 and subject = $2
+         for update`
+      : `select reason, created_at, unrecorded, lifted_at, ${sealOf('freezes')} from freezes r
+         where kind = $1 and subject = $2
+         for update`,
+    keyOf(target),
   )
   return rows.map((row) => ({ ...row, kind: target.kind }))
 }
 
-async function liftOfCustomer(
+async function lift(
   tx: Transaction,
   macs: RowMacs,
-  target: OfCustomer,
+  target: FreezeTarget,
   { reason, created_at }: Locked,
 ): Promise<void> {
-  await tx.query(
-    `update customer_freezes set lifted_at = (select clock_timestamp())
-     where customer_id = $1 and subject = $2 and reason = $3 and created_at = $4`,
-    [target.customer_id, idOf(target), reason, created_at],
-  )
-  await macs.seal(tx, 'customer_freezes', target.customer_id, reason, created_at, idOf(target))
-}
-
-async function lockOfPlatform(tx: Transaction, target: OfPlatform): Promise<Locked[]> {
-  const { rows } = await tx.query<Omit<Locked, 'kind'>>(
-    `select reason, created_at, unrecorded, lifted_at, ${sealOf('freezes')} from freezes r
-     where kind = $1 and subject = $2
-     for update`,
-    [target.kind, subjectOf(target)],
-  )
-  return rows.map((row) => ({ ...row, kind: target.kind }))
-}
-
-async function liftOfPlatform(
-  tx: Transaction,
-  macs: RowMacs,
-  target: OfPlatform,
-  { reason, created_at }: Locked,
-): Promise<void> {
+  const key = [...keyOf(target), reason, created_at]
+  if (isOfCustomer(target)) {
+    await tx.query(
+      `update customer_freezes set lifted_at = (select clock_timestamp())
+       where customer_id = $1 and subject = $2 and reason = $3 and created_at = $4`,
+      key,
+    )
+    return macs.seal(tx, 'customer_freezes', target.customer_id, reason, created_at, idOf(target))
+  }
   await tx.query(
     `update freezes set lifted_at = (select clock_timestamp()), unrecorded = null
      where kind = $1 and subject = $2 and reason = $3 and created_at = $4`,
-    [target.kind, subjectOf(target), reason, created_at],
+    key,
   )
-  await macs.seal(tx, 'freezes', reason, created_at, target.kind, subjectOf(target))
+  return macs.seal(tx, 'freezes', reason, created_at, target.kind, subjectOf(target))
 }
 
 /**
@@ -274,60 +245,76 @@ const COLUMNS_OF_CUSTOMER = `
 const SELECT = `select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')} from freezes r`
 const SELECT_OF_CUSTOMERS = `select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r`
 
-/** Reads all freezes that hold, oldest first. Without `macs` an end needs no MAC. */
-export async function selectFreezes(db: Queryable, macs?: RowMacs): Promise<Freeze[]> {
-  const [{ rows }, { rows: ofCustomers }] = await inOrder([
-    db.query<KeptFreeze>(SELECT),
-    db.query<KeptFreeze>(SELECT_OF_CUSTOMERS),
-  ])
-  const orderOf = ({ created_at, kind, subject }: Freeze) => `${created_at} ${kind} ${subject}`
-  return held([...rows, ...ofCustomers], macs && endsBy(macs)).sort((a, b) =>
-    orderOf(a) < orderOf(b) ? -1 : 1,
-  )
+/** Which freezes are read. */
+interface FreezeFilter {
+  /** Of the platform, by subject: '' is everything. Absent: none. */
+  platform?: readonly string[]
+  /** Of these customers. Absent: none. */
+  customerIds?: readonly string[]
+  /** Of these customers and profiles; by default all of `customerIds`. */
+  ids?: readonly string[] | undefined
 }
 
-/** Reads the freezes of a customer and of its profiles that hold, oldest first. The subject is the customer's id or a profile's. */
-export async function selectFreezesOfCustomer(
+/**
+ * Reads the freezes that hold, oldest first; without a filter, all. An end counts with its MAC alone, and the detail says if it is
+ * forged. On a cluster, the freezes of one customer are on its node. With `macs: null`, a process without a master key takes each end.
+ */
+export async function selectFreezes(
   db: Queryable,
-  macs: RowMacs,
-  customerId: string,
+  of?: FreezeFilter,
+  macs?: RowMacs | null,
 ): Promise<Freeze[]> {
-  const { rows } = await db.query<KeptFreeze>(
-    `${SELECT_OF_CUSTOMERS} where r.customer_id = $1 order by created_at, r.subject, reason`,
-    [customerId],
-  )
-  return held(rows, endsBy(macs)).map((one) => ({ ...one, subject: one.subject.split('/').at(-1)! }))
+  const { platform = [], customerIds = [], ids } = of ?? {}
+  const none = { rows: [] as KeptFreeze[] }
+  const [{ rows }, { rows: ofCustomers }] = await inOrder([
+    of === undefined
+      ? db.query<KeptFreeze>(SELECT)
+      : platform.length === 0
+        ? none
+        : db.query<KeptFreeze>(`${SELECT} where kind in ('ALL', 'NETWORK') and subject = any ($1)`, [
+            platform,
+          ]),
+    of === undefined
+      ? db.query<KeptFreeze>(SELECT_OF_CUSTOMERS)
+      : customerIds.length === 0
+        ? none
+        : db.query<KeptFreeze>(
+            `${SELECT_OF_CUSTOMERS}
+            where r.customer_id ${customerIds.length === 1 ? '= $1' : '= any ($1::uuid[])'}
+              and ($2::uuid[] is null or r.subject = any ($2::uuid[]))`,
+            [customerIds.length === 1 ? customerIds[0] : customerIds, ids ?? null],
+          ),
+  ])
+  const orderOf = ({ created_at, kind, subject }: Freeze) => `${created_at} ${kind} ${subject}`
+  return (await held([...rows, ...ofCustomers], macs)).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
 }
 
 export const isFrozenFor = async (
   db: Queryable,
-  macs: RowMacs,
   target: FreezeTarget,
   reason: FreezeReason,
-): Promise<boolean> => (await selectFreezesOf(db, macs, target)).some((one) => one.reason === reason)
+): Promise<boolean> => (await selectFreezesOf(db, target)).some((one) => one.reason === reason)
 
-/** Reads the freezes of one target that hold, oldest first. On a cluster it asks the target's node alone. */
-export async function selectFreezesOf(db: Queryable, macs: RowMacs, target: FreezeTarget): Promise<Freeze[]> {
-  const { rows } = isOfCustomer(target)
-    ? await db.query<KeptFreeze>(
-        `${SELECT_OF_CUSTOMERS} where r.customer_id = $1 and r.subject = $2 order by created_at`,
-        [target.customer_id, idOf(target)],
-      )
-    : await db.query<KeptFreeze>(`${SELECT} where kind = $1 and subject = $2 order by created_at`, [
-        target.kind,
-        subjectOf(target),
-      ])
-  return held(rows, endsBy(macs))
-}
+/** Reads the freezes of one target (`selectFreezes`). */
+export const selectFreezesOf = (db: Queryable, target: FreezeTarget): Promise<Freeze[]> =>
+  selectFreezes(
+    db,
+    isOfCustomer(target)
+      ? { customerIds: [target.customer_id], ids: [idOf(target)] }
+      : { platform: [subjectOf(target)] },
+  )
 
 /** Returns the freezes that hold. The detail of a freeze says if its end is forged. */
-const held = (rows: readonly KeptFreeze[], isEnd: IsEnd): Freeze[] =>
-  rows.flatMap((row) => {
-    if (!isHeld(row, isEnd)) return []
+async function held(rows: readonly KeptFreeze[], macs?: RowMacs | null): Promise<Freeze[]> {
+  const hasEnd = rows.some(({ lifted_at }) => lifted_at !== null)
+  const own = macs === undefined && hasEnd ? await ownRowMacs() : macs
+  return rows.flatMap((row) => {
+    if (!isHeld(row, own)) return []
     const { kind, subject, reason, detail, created_at, lifted_at } = row
     const forged = lifted_at === null ? '' : `; it was ended at ${lifted_at} without the master key`
     return { kind, subject, reason, detail: detail + forged, created_at }
   })
+}
 
 /** What a transaction signs for: a network, a customer and profiles. Treasury transfers name no customer. */
 export interface Signs {
@@ -340,40 +327,21 @@ export interface Signs {
  * Reads the freezes that block signing (`freezesOf`). A freeze that is added later waits for this transaction (`signingEnds`). So
  * nothing is signed once the freeze command has returned.
  */
-export async function freezesOfSigning(
-  tx: Transaction,
-  { isEndOfFreeze }: Pick<NetworkAdapter, 'isEndOfFreeze'>,
-  signs: Signs,
-): Promise<Freeze[]> {
+export async function freezesOfSigning(tx: Transaction, signs: Signs): Promise<Freeze[]> {
   // The statements after this one see everything that was committed while this one waited.
   const lock = shareLock(tx, 'signingUnderFreezes')
-  return (await inOrder([lock, freezesOf(tx, signs, isEndOfFreeze)]))[1]
+  return (await inOrder([lock, freezesOf(tx, signs)]))[1]
 }
 
-/**
- * Reads the freezes on a network, of a customer and of profiles. ALL comes first, and each kind is oldest first. A freeze whose
- * end is forged holds, too, where `isEnd` can tell; without it each end counts.
- */
+/** Reads the freezes on a network, of a customer and of profiles. ALL comes first, and each kind is oldest first. */
 export async function freezesOf(
   db: Queryable,
   { network, customer_id, profile_ids = [] }: Signs,
-  isEnd?: IsEnd,
 ): Promise<Freeze[]> {
-  const ofNetwork = db.query<KeptFreeze>(
-    `${SELECT}
-    where (kind, subject) in (('ALL', ''), ('NETWORK', $1))
-    order by kind, created_at`,
-    [network],
-  )
-  if (customer_id === undefined) return held((await ofNetwork).rows, isEnd)
-  const ofCustomer = db.query<KeptFreeze>(
-    `${SELECT_OF_CUSTOMERS}
-    where r.customer_id = $1 and r.subject = any ($2::uuid[])
-    order by kind, created_at`,
-    [customer_id, [customer_id, ...profile_ids]],
-  )
-  const [{ rows: widest }, { rows }] = await inOrder([ofNetwork, ofCustomer])
-  return held([...widest, ...rows], isEnd).sort((a, b) => a.kind.localeCompare(b.kind))
+  const ofCustomer =
+    customer_id === undefined ? {} : { customerIds: [customer_id], ids: [customer_id, ...profile_ids] }
+  const freezes = await selectFreezes(db, { platform: ['', network], ...ofCustomer })
+  return freezes.sort((a, b) => a.kind.localeCompare(b.kind))
 }
 
 /** Rest between the first two looks whether signing transactions have ended, and the longest. */
@@ -406,7 +374,7 @@ export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, '
 const TOLD_MAX = 5
 
 export async function checkFreezes(db: Queryable, masterKeys: MasterKeys | undefined): Promise<Finding[]> {
-  const freezes = await selectFreezes(db, masterKeys && new RowMacs(masterKeys))
+  const freezes = await selectFreezes(db, undefined, masterKeys ? new RowMacs(masterKeys) : null)
   const told = freezes.slice(0, TOLD_MAX).map((one) => `${describeFreeze(one)} (since ${one.created_at})`)
   const more = freezes.length - told.length
   const says = more === 0 ? told : [...told, `${more} more freezes`]

@@ -125,7 +125,7 @@ export class Holders {
   identitiesOf({ profile_id, account_id, identity_id }: Holder): string[] {
     const accounts = [account_id, this.#profiles.get(profile_id) ?? undefined]
     const owners = accounts.map((id) =>
-      id === undefined ? undefined : this.#standing.accounts.get(id)?.identity_id,
+      id === undefined ? undefined : accountIn(this.#standing, id)?.identity_id,
     )
     return [...new Set([identity_id, ...owners].filter((id) => id !== undefined))]
   }
@@ -152,7 +152,7 @@ export class Holders {
 
 /** Throws disabled or identity-verification-required for the named holders and the profile's account. */
 function requireStanding(
-  { accounts, identities }: Standing,
+  standing: Standing,
   profileAccount: string | null,
   { account_id, identity_id }: NamedHolder,
   prefix: '' | 'from_' = '',
@@ -162,13 +162,14 @@ function requireStanding(
     ['profile_id', profileAccount],
   ] as const) {
     if (id == null) continue
-    const account = accounts.get(id)
+    const account = accountIn(standing, id)
     assert(account !== undefined, 'a movement must name its holder: only the status of named holders is read')
-    if (account.summary === 'DISABLED') throw problem.disabled('account', id, 'DISABLED')
-    requireApproved(ref_path, account.identity_id, account.summary)
+    const { summary } = standing.get(id)!
+    if (summary === 'DISABLED') throw problem.disabled('account', id, 'DISABLED')
+    requireApproved(ref_path, account.identity_id, summary)
   }
   if (identity_id === undefined) return
-  const status = identities.get(identity_id)!
+  const status = standing.get(identity_id)!.summary
   if (status === 'DISABLED') throw problem.disabled('identity', identity_id, status)
   requireApproved(`${prefix}identity_id`, identity_id, status)
 }
@@ -206,14 +207,14 @@ export async function requireMayDeposit(db: Queryable, customerId: string, holde
 }
 
 function requireNamed(
-  { accounts, identities }: Standing,
+  standing: Standing,
   { account_id, identity_id }: NamedHolder,
   prefix: '' | 'from_' | 'to_' = '',
 ): void {
-  const account = account_id === undefined ? undefined : accounts.get(account_id)
+  const account = account_id === undefined ? undefined : accountIn(standing, account_id)
   if (account_id !== undefined && account === undefined) throw problem.notFound('account', account_id)
   if (identity_id === undefined) return
-  if (!identities.has(identity_id)) throw problem.notFound('identity', identity_id)
+  if (standing.get(identity_id)?.account !== null) throw problem.notFound('identity', identity_id)
   if (account !== undefined && account.identity_id !== identity_id && !account.members.includes(identity_id))
     throw problem.badRequest(
       `${prefix}account_id ${account_id} does not belong to ${prefix}identity_id ${identity_id}: the identity must own the account or be a member of it`,
@@ -222,27 +223,17 @@ function requireNamed(
     )
 }
 
-interface AccountStanding {
-  summary: HolderStatus
-  identity_id: string
-  /** Its members among the requested identities. */
-  members: string[]
-}
-
-/** The status of accounts and identities, by id. */
-interface Standing {
-  accounts: Map<string, AccountStanding>
-  identities: Map<string, HolderStatus>
-}
-
 interface StandingRow {
   id: string
   /** The account's own flags, its identity and its members among the requested identities; null for an identity. */
-  account: (Flags & Omit<AccountStanding, 'summary'>) | null
+  account: (Flags & { identity_id: string; members: string[] }) | null
   identity: Flags & { status: HolderStatus }
 }
 
-const NOBODY: Standing = { accounts: new Map(), identities: new Map() }
+/** The status of accounts and identities, by id. */
+type Standing = ReadonlyMap<string, Pick<StandingRow, 'account'> & { summary: HolderStatus }>
+
+const accountIn = (standing: Standing, id: string) => standing.get(id)?.account ?? undefined
 
 async function readStanding(
   db: Queryable,
@@ -252,7 +243,7 @@ async function readStanding(
 ): Promise<Standing> {
   const accounts = [...new Set([...accountIds, ...named.flatMap(({ account_id }) => account_id ?? [])])]
   const identities = [...new Set(named.flatMap(({ identity_id }) => identity_id ?? []))]
-  if (accounts.length === 0 && identities.length === 0) return NOBODY
+  if (accounts.length === 0 && identities.length === 0) return new Map()
   const { rows } = await db.query<StandingRow>(
     `
     select a.id,
@@ -277,16 +268,10 @@ async function readStanding(
     where i.customer_id = $1 and i.id = any ($3::uuid[])`,
     [customerId, accounts, identities],
   )
-  return {
-    accounts: new Map(
-      rows.flatMap(({ id, account, identity }) =>
-        account === null ? [] : [[id, { ...account, summary: accountSummary(account, identity) }]],
-      ),
-    ),
-    identities: new Map(
-      rows.flatMap(({ id, account, identity }) =>
-        account === null ? [[id, identitySummary(identity)]] : [],
-      ),
-    ),
-  }
+  return new Map(
+    rows.map(({ id, account, identity }) => {
+      const summary = account === null ? identitySummary(identity) : accountSummary(account, identity)
+      return [id, { account, summary }]
+    }),
+  )
 }

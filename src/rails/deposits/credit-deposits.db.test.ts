@@ -544,3 +544,18 @@ test('each reason for which a deposit waits can be stored', async () => {
   const stored = [...rows[0]!.text.matchAll(/'([A-Z_]+)'/g)].map(([, reason]) => reason)
   expect(stored).toEqual(expect.arrayContaining(Object.keys(reasons)))
 })
+
+test('in live mode a deposit that an earlier version recorded without its block is verified, too', async () => {
+  const place = await giveAddress(await newCustomer(service))
+  const { networks } = networkOf([arrivalAt(place.address)])
+  const detail = 'the second node cannot tell'
+  const adapter: NetworkAdapter = {
+    ...networks.get('ETHEREUM')!,
+    verifyDeposits: async (found) => found.map(() => ({ verdict: 'WAITS', detail, secondNode: true })),
+  }
+  const live = { ...service, settings: { ...service.settings, mode: 'live' as const } }
+  const { credited, waiting } = await creditDepositsOn(live, 'ETHEREUM', adapter)
+  expect([credited, waiting.get('SECOND_NODE')]).toEqual([0, 1])
+  await hurry(service.db)
+  expect(await creditDepositsOn(service, 'ETHEREUM', adapter)).toMatchObject({ credited: 1 })
+})

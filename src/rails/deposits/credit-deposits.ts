@@ -12,11 +12,11 @@ import { selectOrchestratedPayments } from '../../money/records/orchestration.ts
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
-import { ChainReorganised, type NetworkAdapter } from '../../chains/network.ts'
+import { ChainReorganised, type DepositScan, type NetworkAdapter } from '../../chains/network.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
 import { lacksSettings, screenedSince } from '../screening/requirement.ts'
 import type { Screening } from '../screening/screening.ts'
-import { byCustomer } from '../lease.ts'
+import { byCustomer, keepRenewing, LEASE_MS } from '../lease.ts'
 import { paymentOfDeposit } from '../screening/screened-payments.ts'
 import { failSeen } from './see-deposits.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
@@ -89,9 +89,6 @@ export async function creditDepositsOn(
 
 // ---------------------------------------------------------------------------------------------- reading
 
-/** For how long a worker leases a network that it reads. */
-const LEASE_SECONDS = 30
-
 /** Scans a network from its cursor, unless another worker does. Returns whether there is more to read at once. */
 async function readOn(
   { db, ledger }: Crediting,
@@ -103,7 +100,16 @@ async function readOn(
   if (lease === undefined) return false
   try {
     // With no transaction open, because nodes may take long and connections are few.
-    const scan = await adapter.scanDeposits(lease.cursor)
+    const renew = async () => {
+      lease.leased_until = (await takeLease(db, network, lease))?.leased_until ?? lease.leased_until
+    }
+    const stop = keepRenewing(renew)
+    let scan: DepositScan
+    try {
+      scan = await adapter.scanDeposits(lease.cursor)
+    } finally {
+      await stop()
+    }
     // Before the cursor moves, because the network reports a removed deposit once.
     if (scan.removed !== undefined) await takeBack(db, network, scan.removed)
     await transaction(db, async (tx) => {
@@ -127,7 +133,10 @@ async function readOn(
       throw new AggregateError(scan.failed, `${scan.failed.length} addresses of ${network} were not read`)
     return scan.isBehind ?? false
   } catch (error) {
-    await db.query('update network_cursors set leased_until = null where network = $1', [network])
+    await db.query(
+      'update network_cursors set leased_until = null where network = $1 and leased_until = $2',
+      [network, lease.leased_until],
+    )
     if (error instanceof ChainReorganised) await stopForReorganisation(db, network, adapter, error.message)
     throw error
   }
@@ -135,25 +144,27 @@ async function readOn(
 
 const EARLIER_MAX = 64
 
+interface Lease {
+  cursor: string | null
+  leased_until: string | null
+}
+
 /**
- * Leases a network for reading; undefined while another worker has the lease. A lease that would outlast a new one shows that
- * the clock was set back, and is ignored.
+ * Leases a network for reading, or renews this worker's lease; undefined while another worker has one. A lease that would outlast
+ * a new one shows that the clock was set back, and is ignored.
  */
-async function takeLease(
-  db: Database,
-  network: CryptoNetwork,
-): Promise<{ cursor: string | null } | undefined> {
-  const { rows } = await db.query<{ cursor: string }>(
+async function takeLease(db: Database, network: CryptoNetwork, own?: Lease): Promise<Lease | undefined> {
+  const { rows } = await db.query<{ cursor: string; leased_until: string }>(
     `
-    update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $2)
-    where network = $1 and (leased_until is null or leased_until <= clock_timestamp()
-                            or leased_until > clock_timestamp() + make_interval(secs => $2))
-    returning cursor`,
-    [network, LEASE_SECONDS],
+    update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
+    where network = $1 and (leased_until is null or leased_until <= clock_timestamp() or leased_until = $3
+                            or leased_until > clock_timestamp() + make_interval(secs => $2::float8 / 1000))
+    returning cursor, leased_until`,
+    [network, LEASE_MS, own?.leased_until],
   )
   if (rows[0] !== undefined) return rows[0]
   const { rowCount } = await db.query('select 1 from network_cursors where network = $1', [network])
-  return rowCount === 0 ? { cursor: null } : undefined
+  return rowCount === 0 ? { cursor: null, leased_until: null } : undefined
 }
 
 // ---------------------------------------------------------------------------------------------- crediting
@@ -225,11 +236,13 @@ async function creditDue(
   gathered: Gathered,
 ): Promise<number> {
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
-  // Small deposits are left out first, because that asks no node: anybody can send any amount of dust.
-  const cleared = minimumOf === undefined ? due : await clearMinimum(context.db, network, due, minimumOf)
-  const spendable = await withoutTokens(context, adapter, cleared, gathered)
-  const { enough, large } = await divideLarge(adapter, spendable, () => pricesIn(context))
-  const { agreed, doubted } = await verified(context.db, network, adapter, enough)
+  // What is never spent counts for no minimum.
+  const spendable = await withoutTokens(context, adapter, due, gathered)
+  // Small deposits are left out before a second node is asked: anybody can send any amount of dust.
+  const cleared =
+    minimumOf === undefined ? spendable : await clearMinimum(context.db, network, spendable, minimumOf)
+  const { enough, needsSecondNode, large } = await divideLarge(adapter, cleared, () => pricesIn(context))
+  const { agreed, doubted } = await verified(context, network, adapter, enough, needsSecondNode)
   await wait(context.db, [...large, ...doubted], gathered)
   let credited = 0
   for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
@@ -372,16 +385,23 @@ async function withoutTokens(
 
 /** Verifies found deposits against their receipts and a second node. Where two nodes disagree, payouts over the network stop. */
 async function verified(
-  db: Database,
+  { db, settings }: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
   due: IncomingTransfer[],
+  needsSecondNode: ReadonlySet<IncomingTransfer>,
 ): Promise<{ agreed: IncomingTransfer[]; doubted: Waiting[] }> {
   if (adapter.verifyDeposits === undefined) return { agreed: due, doubted: [] }
-  // A deposit from a time when the network was simulated has no block, and no node knows it.
-  const onChain = due.filter(({ block_number }) => block_number !== null)
-  const verdicts = await adapter.verifyDeposits(onChain.map(foundDepositOf))
-  const agreed = due.filter(({ block_number }) => block_number === null)
+  // A sandbox's deposit from a time when the network was simulated has no block, and no node knows it.
+  const isOnChain = ({ block_number }: IncomingTransfer) => block_number !== null || settings.mode === 'live'
+  const onChain = due.filter(isOnChain)
+  const verdicts = await adapter.verifyDeposits(
+    onChain.map((one) => ({
+      ...foundDepositOf(one),
+      ...(needsSecondNode.has(one) && { needsSecondNode: true as const }),
+    })),
+  )
+  const agreed = due.filter((one) => !isOnChain(one))
   const doubted: Waiting[] = []
   for (const [index, incoming] of onChain.entries()) {
     const verdict = verdicts[index]!

@@ -1,7 +1,7 @@
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { freeze, isFrozenFor, unfreeze } from '../../money/records/freezes.ts'
-import { ownRowMacs, type RowMacs } from '../../money/records/row-macs.ts'
+import type { RowMacs } from '../../money/records/row-macs.ts'
 import type { DepositScan, NetworkAdapter } from '../../chains/network.ts'
 import {
   foundDepositOf,
@@ -27,8 +27,8 @@ const CREDITED_PAGE = 200
 /** Most such pages. Reading is stopped meanwhile, and an operator must look at older deposits. */
 const PAGES_MAX = 500
 
-export const isReorganised = async (db: Queryable, network: CryptoNetwork): Promise<boolean> =>
-  isFrozenFor(db, await ownRowMacs(), { kind: 'NETWORK', network }, 'REORGANISATION')
+export const isReorganised = (db: Queryable, network: CryptoNetwork): Promise<boolean> =>
+  isFrozenFor(db, { kind: 'NETWORK', network }, 'REORGANISATION')
 
 /**
  * Stops a network whose chain took back blocks that were read, and finds the deposits in them. The network is frozen

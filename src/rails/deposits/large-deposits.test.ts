@@ -51,6 +51,12 @@ test("one node's word credits a deposit up to a value, and none without a price"
   ])
 })
 
+test('above the value, a second node is always asked, where there is one', async () => {
+  const due = [deposit('ETH', '0.05'), deposit('ETH', '0.050005'), deposit('LTC', '0.00000001')]
+  const divided = await divideLarge({ secondNodeAbove: '100' }, due, async () => PRICES)
+  expect(divided).toEqual({ enough: due, needsSecondNode: new Set(due.slice(1)), large: [] })
+})
+
 test('the larger a deposit, the more confirmations it needs; without a price, as many as the largest', async () => {
   const asked: string[] = []
   const adapter = {

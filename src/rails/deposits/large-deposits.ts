@@ -9,15 +9,20 @@ import { foundDepositOf, type IncomingTransfer, type Waiting } from './incoming-
  * for. What has no price counts as large.
  */
 
-/** Divides deposits into those of which enough is known, and those that wait. */
+/** Divides deposits into those of which enough is known, some once a second node agrees, and those that wait. */
 export async function divideLarge(
-  adapter: Pick<NetworkAdapter, 'oneNodeMax' | 'depths' | 'confirmationsOf'>,
+  adapter: Pick<NetworkAdapter, 'oneNodeMax' | 'secondNodeAbove' | 'depths' | 'confirmationsOf'>,
   due: readonly IncomingTransfer[],
   readPrices: () => Promise<UsdPrices>,
-): Promise<{ enough: IncomingTransfer[]; large: Waiting[] }> {
-  const { oneNodeMax, depths = [] } = adapter
-  if (due.length === 0 || (oneNodeMax === undefined && depths.length < 2))
-    return { enough: [...due], large: [] }
+): Promise<{
+  enough: IncomingTransfer[]
+  needsSecondNode: ReadonlySet<IncomingTransfer>
+  large: Waiting[]
+}> {
+  const { oneNodeMax, secondNodeAbove = oneNodeMax, depths = [] } = adapter
+  const needsSecondNode = new Set<IncomingTransfer>()
+  if (due.length === 0 || (secondNodeAbove === undefined && depths.length < 2))
+    return { enough: [...due], needsSecondNode, large: [] }
   const prices = await readPrices()
   const enough: IncomingTransfer[] = []
   const large: Waiting[] = []
@@ -38,7 +43,9 @@ export async function divideLarge(
         ? `${incoming.asset} has no price`
         : `it is worth ${formatAmount(total, CENT_DECIMALS)} USD`
     const depth = depths.findLast(({ from_usd }) => isFrom(from_usd))
-    if (oneNodeMax !== undefined && (total === undefined || total > centsOf(oneNodeMax))) {
+    if (secondNodeAbove !== undefined && (total === undefined || total > centsOf(secondNodeAbove)))
+      needsSecondNode.add(incoming)
+    if (oneNodeMax !== undefined && needsSecondNode.has(incoming)) {
       const detail = `one node alone says so, and ${says}: it waits for verify_rpc_url, or for 'bursar deposits credit'`
       large.push({ incoming, reason: 'ONE_NODE', detail })
     } else if (depth === undefined || depth === depths[0]) enough.push(incoming)
@@ -54,7 +61,7 @@ export async function divideLarge(
       const detail = `${seen[index]!} of ${needed} confirmations, because ${says}`
       large.push({ incoming, reason: 'CONFIRMATIONS', detail })
     }
-  return { enough, large }
+  return { enough, needsSecondNode, large }
 }
 
 const centsOf = (usd: string): bigint => parseAmount(usd, CENT_DECIMALS)!

@@ -416,7 +416,7 @@ export async function replaceStuck(
 ): Promise<Step[]> {
   if (stuck.length === 0 || adapter.replace === undefined) return []
   await signAlone(tx, network)
-  if ((await freezesOfSigning(tx, adapter, { network })).length > 0) return []
+  if ((await freezesOfSigning(tx, { network })).length > 0) return []
   // A transaction whose other payments' records cannot be read is replaced later.
   const all =
     adapter.paysMany === undefined

@@ -251,7 +251,7 @@ test('a freeze can wait for open signing transactions; later ones see the freeze
     const signing = await pool.connect()
     await signing.query('begin')
     const target = { network: 'ETHEREUM' }
-    expect(await freezesOfSigning(signing, {}, target)).toEqual([])
+    expect(await freezesOfSigning(signing, target)).toEqual([])
     await freeze(pool, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
     expect(await signingEnds(pool, 50)).toBe(false)
 
@@ -259,7 +259,7 @@ test('a freeze can wait for open signing transactions; later ones see the freeze
     const waiting = signingEnds(pool, 60_000).then((ended) => (isOver = ended))
     // A freeze that waits keeps nobody else from signing, however often it is repeated.
     for (let payment = 1; payment <= 5; payment++)
-      expect(await transaction(pool, (tx) => freezesOfSigning(tx, {}, target))).toMatchObject([
+      expect(await transaction(pool, (tx) => freezesOfSigning(tx, target))).toMatchObject([
         { kind: 'NETWORK', subject: 'ETHEREUM', detail: 'a leak' },
       ])
     expect(isOver).toBe(false)
@@ -267,7 +267,7 @@ test('a freeze can wait for open signing transactions; later ones see the freeze
     signing.release()
     // What began to sign later is not waited for.
     await transaction(pool, async (tx) => {
-      await freezesOfSigning(tx, {}, target)
+      await freezesOfSigning(tx, target)
       await waiting
     })
     expect(isOver).toBe(true)

@@ -37,13 +37,13 @@ export async function checkBeforeSigning(
   tx: Transaction,
   { customer_id, network }: { customer_id: string; network: PayoutNetwork },
   claimed: readonly ClaimedAmount[],
-  adapter: Pick<Payer, 'paysDepositsOnly' | 'isEndOfFreeze'>,
+  adapter: Pick<Payer, 'paysDepositsOnly'>,
 ): Promise<Map<string, SigningDecision>> {
-  if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed, adapter)
+  if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed)
   const transferIds = claimed.map(({ transfer_id }) => transfer_id)
   const withdrawals = await selectHeld(tx, customer_id, transferIds)
   const profileIds = [...new Set(withdrawals.map(({ profile_id }) => profile_id))]
-  const freezes = await freezesOfSigning(tx, adapter, { network, customer_id, profile_ids: profileIds })
+  const freezes = await freezesOfSigning(tx, { network, customer_id, profile_ids: profileIds })
   const holders = await Holders.read(tx, customer_id, { profileIds, holders: withdrawals })
   const isLimited = adapter.paysDepositsOnly === true && network !== 'WIRE'
   const assets = claimed.map(({ asset }) => asset)
@@ -85,9 +85,8 @@ async function checkTreasury(
   tx: Transaction,
   network: PayoutNetwork,
   claimed: readonly ClaimedAmount[],
-  adapter: Pick<Payer, 'isEndOfFreeze'>,
 ): Promise<Map<string, SigningDecision>> {
-  const [freeze] = await freezesOfSigning(tx, adapter, { network })
+  const [freeze] = await freezesOfSigning(tx, { network })
   const decision: SigningDecision =
     freeze === undefined ? { outcome: 'SIGN' } : { outcome: 'DEFERRED', reason: reasonOfFreeze(freeze) }
   return new Map(claimed.map(({ transfer_id }) => [transfer_id, decision]))

@@ -99,9 +99,10 @@ async function decide(
   const of = await statementOf(tx, row)
   const approvers = await selectApprovers(tx, customerId)
   const kept = await selectDecisions(tx, customerId, [id])
-  const actors = await actorsBehind(tx, customerId, of.initiator, row.transfer_id ?? id)
-  const before = judgeDecisions(of, kept, approvers, actors)
-  const after = judgeDecisions(of, [...kept, given], approvers, actors)
+  const order = { id: row.transfer_id ?? id, initiator: of.initiator }
+  const [actors] = await actorsBehind(tx, customerId, [order])
+  const before = judgeDecisions(of, kept, approvers, actors!)
+  const after = judgeDecisions(of, [...kept, given], approvers, actors!)
   // The last objection is to the given decision.
   if (after.objections.length > before.objections.length)
     refuse(given, after.objections.at(-1)!, approvalToWire(row, kept))

@@ -9,7 +9,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { dieAtEachStep, Failures, type Failure } from '../../../test/failures.ts'
 import { runs } from '../../../test/seed.ts'
 import { credit, newCustomer, startTestService, TEST_ORIGIN } from '../../../test/support.ts'
@@ -776,6 +776,51 @@ describe('over a node', () => {
     })
     expect(await settleWithdrawals(service.db, slow)).toBe(0)
     expect(lateAnswers).toBe(1)
+    await requireEnd(created, await read(customer, created), 'ORDINARY')
+    await requireClean()
+  })
+
+  test("a living worker keeps its lease, and what a dead one held is soon another's", async () => {
+    const customer = await newCustomer(service)
+    const created = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
+    const row = async () => {
+      const { rows } = await service.db.query<{
+        leased_until: string | null
+        state: string
+        seconds: number
+      }>(
+        `select leased_until, state, extract(epoch from leased_until - clock_timestamp())::float8 as seconds
+         from outgoing_transfers where transfer_id = $1`,
+        [created.id],
+      )
+      return rows[0]
+    }
+    const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 40_000 })
+    const dying = openDatabase(service.url, { max: 4, onError: () => undefined })
+    let wake: (error: Error) => void = () => undefined
+    const hangs = new Promise<never>((_, reject) => (wake = reject))
+    const worker = settleWithdrawals(dying, overNode({ broadcast: () => hangs })).catch(() => 0)
+    await eventually(async () => expect((await row())?.leased_until).toEqual(expect.any(String)))
+    const { leased_until, seconds } = (await row())!
+    const first = leased_until!
+    expect(seconds).toBeLessThan(10)
+    const others: NetworkAdapter['broadcast'] = () => expect.fail('another worker has leased it')
+    await eventually(async () => {
+      await settleWithdrawals(service.db, overNode({ broadcast: others }))
+      expect((await row())!.leased_until! > first).toBe(true)
+    })
+    // The worker loses its sessions, and comes back after another has gone on in its place.
+    await dying.end()
+    const real = service.networks.get('ETHEREUM')!
+    const broadcast = vi.fn(real.broadcast.bind(real))
+    await eventually(async () => {
+      await settleWithdrawals(service.db, overNode({ broadcast }))
+      expect((await row())!.state).toBe('BROADCAST')
+    })
+    wake(new Error('too late'))
+    await worker
+    await settleAll(overNode({ broadcast }))
+    expect(broadcast).toHaveBeenCalledTimes(1)
     await requireEnd(created, await read(customer, created), 'ORDINARY')
     await requireClean()
   })

@@ -21,10 +21,13 @@ import {
   byCustomer,
   claimDue,
   claimNew,
+  keepRenewing,
   leaseKept,
   release,
+  renewKept,
   signAlone,
   workToDo,
+  type Lease,
   type Work,
 } from '../lease.ts'
 import { overriddenBy, type Step } from './next-step.ts'
@@ -282,13 +285,16 @@ async function followAll(
   customers: string[],
   adapter: Payer,
 ): Promise<void> {
-  let leased: KeptWithdrawal[] = []
+  let leases: Lease[] = []
+  let room = FOLLOW_MAX
   for (const [index, customer_id] of customers.entries()) {
-    const work = { customer_id, network }
-    leased.push(...(await leaseKept(round.db, work, FOLLOW_MAX - leased.length)))
-    if (leased.length < FOLLOW_MAX && index < customers.length - 1) continue
-    await followLeased(round, network, leased, adapter)
-    leased = []
+    const lease = await leaseKept(round.db, { customer_id, network }, room)
+    if (lease.kept.length > 0) leases.push(lease)
+    room -= lease.kept.length
+    if (room > 0 && index < customers.length - 1) continue
+    await followLeased(round, network, leases, adapter)
+    leases = []
+    room = FOLLOW_MAX
   }
 }
 
@@ -296,10 +302,14 @@ async function followAll(
 async function followLeased(
   round: Round,
   network: PayoutNetwork,
-  leased: KeptWithdrawal[],
+  leases: Lease[],
   adapter: Payer,
 ): Promise<void> {
-  if (leased.length === 0) return
+  if (leases.length === 0) return
+  const leased = leases.flatMap(({ kept }) => kept)
+  const stop = keepRenewing(async () => {
+    for (const lease of leases) await renewKept(round.db, lease)
+  })
   const recorded = new Set<string>()
   const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>, name?: string) => {
     const steps = await attempt(round, () => transaction(round.db, makeSteps), name)
@@ -344,11 +354,11 @@ async function followLeased(
     if (others.some(({ failure }) => failure === 'UNEXPLAINED'))
       await attempt(round, () => brakeAfterFailures(round.db, network))
   } finally {
-    const left = leased.filter(({ transfer_id }) => !recorded.has(transfer_id))
-    for (const [customerId, own] of byCustomer(left)) {
-      const ids = own.map(({ transfer_id }) => transfer_id)
+    await stop()
+    for (const lease of leases) {
+      const kept = lease.kept.filter(({ transfer_id }) => !recorded.has(transfer_id))
       // The lease ends by itself where it cannot be ended here.
-      await attempt(round, () => release(round.db, customerId, ids))
+      if (kept.length > 0) await attempt(round, () => release(round.db, { ...lease, kept }))
     }
   }
 }

@@ -204,12 +204,12 @@ async function requireSignable(
  * can make one ASKED that nobody approved. A freeze of one customer stops no PSBT that pays others, too.
  */
 async function requireCleared(at: ByHand, withdrawals: readonly AskedNow[]): Promise<void> {
-  const { db, adapter, macs, network } = at
+  const { db, adapter, network } = at
   await transaction(db, (tx) => requireNoFreeze(tx, at))
   let frozen = 0
   for (const [customer_id, own] of byCustomer(withdrawals)) {
     const decisions = await transaction(db, (tx) =>
-      checkBeforeSigning(tx, { customer_id, network }, own, signOnlyAccepted(adapter, macs)),
+      checkBeforeSigning(tx, { customer_id, network }, own, adapter),
     )
     for (const [id, decision] of decisions) {
       if (decision.outcome === 'SIGN') continue
@@ -221,8 +221,8 @@ async function requireCleared(at: ByHand, withdrawals: readonly AskedNow[]): Pro
 }
 
 /** Throws an Error while everything or the network is frozen. What was asked for a frozen customer is in one transaction with others. */
-async function requireNoFreeze(tx: Transaction, { adapter, macs, network }: ByHand): Promise<void> {
-  const [frozen] = await freezesOfSigning(tx, signOnlyAccepted(adapter, macs), { network })
+async function requireNoFreeze(tx: Transaction, { network }: ByHand): Promise<void> {
+  const [frozen] = await freezesOfSigning(tx, { network })
   if (frozen !== undefined) throw new Error(`nothing is signed on ${network}: ${frozen.detail}`)
 }
 

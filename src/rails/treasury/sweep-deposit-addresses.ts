@@ -7,7 +7,7 @@ import type { RailsContext } from '../context.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
-import type { EndedSweep, IsFrozen, NetworkAdapter } from '../../chains/network.ts'
+import type { EndedSweep, IsFrozen } from '../../chains/network.ts'
 
 /**
  * Takes one step of sweeping on every network that has deposit addresses to sweep: their balances go to the hot wallet, and the
@@ -21,7 +21,7 @@ export async function sweepDepositAddresses({
 }: Pick<RailsContext, 'db' | 'networks' | 'settings'>): Promise<number> {
   const prices = await usdPrices(db, settings.mode === 'sandbox')
   const sweeps = [...networks.values()].flatMap(
-    (adapter) => adapter.sweep?.({ post: postSweep, isFrozen: isFrozenFor(adapter), prices }) ?? [],
+    (adapter) => adapter.sweep?.({ post: postSweep, isFrozen, prices }) ?? [],
   )
   const settled = await Promise.allSettled(sweeps)
   const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
@@ -31,10 +31,7 @@ export async function sweepDepositAddresses({
 }
 
 /** Tells whether the network, or everything, is frozen: then its deposit addresses are not swept. */
-export const isFrozenFor =
-  (adapter: Pick<NetworkAdapter, 'isEndOfFreeze'>): IsFrozen =>
-  async (tx, network) =>
-    (await freezesOfSigning(tx, adapter, { network })).length > 0
+export const isFrozen: IsFrozen = async (tx, network) => (await freezesOfSigning(tx, { network })).length > 0
 
 /** Posts what a sweep cost. The swept amount itself stays in custody. */
 export async function postSweep(

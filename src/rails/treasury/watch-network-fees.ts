@@ -3,7 +3,6 @@ import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { freeze, isFrozenFor, type FreezeTarget } from '../../money/records/freezes.ts'
-import { ownRowMacs } from '../../money/records/row-macs.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../../chains/network.ts'
@@ -51,8 +50,7 @@ export async function watchNetworkFees(
   const { gasAsset } = NETWORKS[network]
   const prices = await usdPrices(db, simulatedPrices)
   return transaction(db, async (tx) => {
-    const macs = await ownRowMacs()
-    if (await isFrozenFor(tx, macs, target, 'NETWORK_FEES')) {
+    if (await isFrozenFor(tx, target, 'NETWORK_FEES')) {
       await countFromNow(tx, network)
       return found
     }
@@ -62,7 +60,7 @@ export async function watchNetworkFees(
     let spent = others
     for (const [customer_id, cost] of failed) {
       const customer: FreezeTarget = { kind: 'CUSTOMER', customer_id }
-      const isFrozen = await isFrozenFor(tx, macs, customer, 'NETWORK_FEES')
+      const isFrozen = await isFrozenFor(tx, customer, 'NETWORK_FEES')
       if (!isFrozen && cost < least) {
         spent += cost
         continue

@@ -95,7 +95,9 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
     limit ${WIRES_MAX}`)
   const macs = await withdrawalMacs()
   const objections = await objectionsToWires(db, macs, rows)
-  const freezes = rows.length === 0 ? [] : await selectFreezes(db, macs.rows)
+  const customerIds = [...new Set(rows.map(({ customer_id }) => customer_id))]
+  const ids = [...customerIds, ...new Set(rows.map(({ profile_id }) => profile_id))]
+  const freezes = await selectFreezes(db, { platform: ['', 'WIRE'], customerIds, ids })
   return rows.map((row, index) => {
     const { transfer_id, customer_id, profile_id, amount, asset, waiting_code, waiting_detail } = row
     const objection = objections[index]

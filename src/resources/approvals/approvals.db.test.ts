@@ -1,5 +1,5 @@
 /* The operations; src/rails/payouts/decide-approval.slow.test.ts tests who can approve, and what the signer accepts. */
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import {
   addTestApprover,
   withdrawWithApproval,
@@ -122,8 +122,14 @@ describe('who is behind an order', () => {
     const now = await transaction(service.db, readClock)
     const behind = async (type: ActorType, id: string, days: number) => {
       const orderId = newId({ ...now, micros: now.micros + days * 86_400_000_000 })
-      const actors = await actorsBehind(service.db, customer.customer_id, { type, id }, orderId)
-      return actors.slice(1).map((actor) => actor.id)
+      const order = { id: orderId, initiator: { type, id } }
+      // An older order in the same batch changes nothing.
+      const older = { ...order, id: newId({ ...now, micros: now.micros - 86_400_000_000 }) }
+      const statements = vi.spyOn(service.db, 'query')
+      const [actors] = await actorsBehind(service.db, customer.customer_id, [order, older])
+      expect(statements.mock.calls.length).toBeLessThanOrEqual(4)
+      statements.mockRestore()
+      return actors!.slice(1).map((actor) => actor.id)
     }
     expect(await behind('API_CLIENT', client_id, 9)).toEqual([eve])
     await transaction(service.db, (tx) => rotateSecret(tx, ROW_MACS, client_id, 3_600, by('OPERATOR', bob)))

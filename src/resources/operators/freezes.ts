@@ -4,7 +4,7 @@ import { Refusal } from '../../contract/refusal.ts'
 import {
   freeze,
   FREEZE_REASONS,
-  selectFreezesOfCustomer,
+  selectFreezes,
   signingEnds,
   unfreeze,
   type FreezeTarget,
@@ -29,10 +29,10 @@ export const listFreezes = operatorOperation({
   url: '/v2/operators/freezes',
   scope: 'operators:read_freeze',
   summary: 'List Freezes',
-  run: async ({ customerId, db, rowMacs }) => ({
-    items: (await selectFreezesOfCustomer(db, rowMacs, customerId)).map(
+  run: async ({ customerId, db }) => ({
+    items: (await selectFreezes(db, { customerIds: [customerId] })).map(
       ({ subject, reason, detail, created_at }) => ({
-        ...(subject !== customerId && { profile_id: subject }),
+        ...(subject !== customerId && { profile_id: subject.split('/')[1]! }),
         reason,
         detail,
         created_at,

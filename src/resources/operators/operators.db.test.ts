@@ -244,10 +244,15 @@ test('a wire of a frozen profile waits for the end of the freeze wherever it is 
   expect(await shown()).toMatchObject({ waiting: { code: 'WIRE_TO_TAKE' }, wire: { state: 'READY' } })
   await people.operator('POST', '/v2/operators/freezes', { profile_id, reason: 'a court asks' })
   const detail = `profile ${profile_id} is frozen (OPERATOR): a court asks`
-  expect(await shown()).toMatchObject({
-    waiting: { code: 'FROZEN', detail, since: expect.stringMatching(/^20/) as string },
-    wire: { state: 'WAITING', detail: expect.stringContaining(`${detail}, since 20`) as string },
+  const says = (text: string) => ({
+    waiting: { code: 'FROZEN', detail: text, since: expect.stringMatching(/^20/) as string },
+    wire: { state: 'WAITING', detail: expect.stringContaining(`${text}, since 20`) as string },
   })
+  expect(await shown()).toMatchObject(says(detail))
+  const ended = "update customer_freezes set lifted_at = '2026-01-01', mac = 'x' where subject = $1"
+  await service.db.query(ended, [profile_id])
+  const forged = `${detail}; it was ended at 2026-01-01T00:00:00.000000Z without the master key`
+  expect(await shown()).toMatchObject(says(forged))
   await people.admin('POST', '/v2/operators/freezes/end', { profile_id, cause: 'OPERATOR' })
   expect(await shown()).toMatchObject({ waiting: { code: 'WIRE_TO_TAKE' }, wire: { state: 'READY' } })
 })

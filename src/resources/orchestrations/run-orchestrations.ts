@@ -18,8 +18,7 @@ import { payoutOf } from '../../money/movements/payout.ts'
 import { post, type PostOptions } from '../../money/movements/post.ts'
 import { isRetryable } from '../../money/movements/queue.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
-import { selectFreezesOfCustomer } from '../../money/records/freezes.ts'
-import { ownRowMacs } from '../../money/records/row-macs.ts'
+import { selectFreezes } from '../../money/records/freezes.ts'
 import { isPayable } from '../../money/records/destination-address.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import {
@@ -201,9 +200,9 @@ async function claim(
     [customerId, [...networks.keys()], CLAIM_MAX, only],
   )
   // A freeze holds whose end was written without the master key.
-  const freezes = due.length === 0 ? [] : await selectFreezesOfCustomer(tx, await ownRowMacs(), customerId)
+  const freezes = due.length === 0 ? [] : await selectFreezes(tx, { customerIds: [customerId] })
   const frozen = new Set(freezes.map(({ subject }) => subject))
-  const locked = due.filter(({ profile_id }) => !frozen.has(customerId) && !frozen.has(profile_id))
+  const locked = due.filter(({ profile_id }) => !frozen.has(customerId) && !frozen.has(`${customerId}/${profile_id}`))
   const { rows } = await tx.query<ClaimedRow>(
     `
     select ${ORCHESTRATION_COLUMNS}, ${DETAILS}

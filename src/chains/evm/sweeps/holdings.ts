@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { Database } from '../../../db/database.ts'
+import type { Database, Queryable } from '../../../db/database.ts'
 import { givenAmong } from '../../given-addresses.ts'
 import { balancesAt, offChain, onChain, type EvmChain } from '../chain.ts'
 import { headOf } from '../node.ts'
@@ -101,9 +101,9 @@ export async function unswept(db: Database, chain: EvmChain, block: bigint): Pro
  * database does not know.
  */
 export async function markStale(
-  db: Database,
-  { network }: EvmChain,
-  { customer_id, address, asset }: Pick<Holding, 'customer_id' | 'address' | 'asset'>,
+  db: Queryable,
+  { network }: { network: string },
+  { customer_id, address, asset }: { customer_id: string; address: string; asset: string },
 ): Promise<void> {
   await db.query(
     `update evm_holdings set stale_at = (select clock_timestamp())

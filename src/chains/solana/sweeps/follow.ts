@@ -8,7 +8,8 @@ import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from
 import { changesOf, madeTransaction, signaturesOf, statusesOf, type MadeTransaction } from '../node.ts'
 import { send } from '../send.ts'
 import { feeOf, parse, parsePayment, SIGNATURE_FEE } from '../transaction.ts'
-import { markStale, selectUnderWay, type Sweep } from './holdings.ts'
+import { markStale } from '../../evm/sweeps/holdings.ts'
+import { selectUnderWay, type Sweep } from './holdings.ts'
 
 /**
  * Follows sweeps to their ends. Each is on a durable nonce, so its bytes are valid until the nonce is used: they are broadcast
@@ -169,7 +170,7 @@ async function endAs(
       [customer_id, id, state, networkFee.amount],
     )
     if (rowCount === 0) return 0
-    await markStale(tx, { customer_id, address, asset })
+    await markStale(tx, { network: NETWORK }, { customer_id, address, asset })
     if (state !== 'VOID') await post(tx, { customer_id, id, network: NETWORK, networkFee })
     return 1
   })

@@ -1,5 +1,5 @@
 import type { Address } from '@solana/addresses'
-import type { Database, Queryable } from '../../../db/database.ts'
+import type { Database } from '../../../db/database.ts'
 import { givenAmong } from '../../given-addresses.ts'
 import { readAccounts } from '../accounts.ts'
 import { NETWORK, onChain, type SolanaChain } from '../chain.ts'
@@ -69,18 +69,6 @@ export async function selectWorth(
     [NETWORK, [...least.keys()], [...least.values()], limit],
   )
   return givenAmong(chain, db, rows)
-}
-
-/** Has an account read again, though its balance may be the same. */
-export async function markStale(
-  db: Queryable,
-  { customer_id, address, asset }: Pick<DepositAccount, 'customer_id' | 'address' | 'asset'>,
-): Promise<void> {
-  await db.query(
-    `update evm_holdings set stale_at = (select clock_timestamp())
-     where customer_id = $1 and network = $2 and address = $3 and asset = $4`,
-    [customer_id, NETWORK, address, asset],
-  )
 }
 
 export interface Sweep {

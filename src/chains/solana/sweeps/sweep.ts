@@ -15,7 +15,8 @@ import { associatedOf, createAssociated, transferChecked, transferSol } from '..
 import { keepUsed, lockRows, sweepAccounts } from '../lanes.ts'
 import { feeOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
 import { followSweeps } from './follow.ts'
-import { markStale, selectWorth, type SweepPlace } from './holdings.ts'
+import { markStale } from '../../evm/sweeps/holdings.ts'
+import { selectWorth, type SweepPlace } from './holdings.ts'
 
 /**
  * Moves deposits from their addresses to the hot wallet. The hot wallet pays the fee, so that an address needs none of its own:
@@ -145,7 +146,7 @@ async function planOf(
   const units = unitsIn(place, accounts)
   if (units === 0n) {
     // As after a sweep that a restored database does not know.
-    await markStale(db, place)
+    await markStale(db, { network: NETWORK }, place)
     return undefined
   }
   const mint = token && mintOf(accounts.get(token.mint))
