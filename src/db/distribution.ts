@@ -83,6 +83,7 @@ export const PLACES: Readonly<Record<string, TablePlacement>> = {
   solana_lanes: 'READABLE',
   statements: 'CUSTOMER',
   traces: 'CUSTOMER',
+  transfer_metadata: 'CUSTOMER',
   transfers: 'CUSTOMER',
   wallet_checks: 'COORDINATOR',
   webhook_attempts: 'CUSTOMER',

@@ -231,6 +231,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
   },
   traces: { insert: true, delete: true },
+  transfer_metadata: { insert: true },
   transfers: {
     insert: true,
     update: [

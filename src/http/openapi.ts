@@ -117,6 +117,7 @@ export interface ApiDocument {
 interface DocumentedOperation {
   summary: string
   tags: Tag[]
+  parameters?: { in: string; schema: { type?: string }; style?: string; explode?: boolean }[]
   security: { oauth2: string[] }[]
   responses: ApiResponses
 }
@@ -188,6 +189,9 @@ async function addTagsAndScopes(document: ApiDocument, options: OpenApiOptions):
   await addAnswers(document)
   shareRefusals(document)
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+  // An object in a query has a parameter for each of its members.
+  for (const parameter of operations.flatMap(({ parameters = [] }) => parameters))
+    if (parameter.schema.type === 'object') Object.assign(parameter, { style: 'deepObject', explode: true })
   const used = new Set(operations.flatMap(({ tags }) => tags))
   const grants = (scope: string) =>
     operations

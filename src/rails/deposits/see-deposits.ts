@@ -3,13 +3,15 @@ import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { RailsContext } from '../context.ts'
-import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { inOrder, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { idsAt, readClock, type Moment } from '../../db/ids.ts'
 import { lockRows } from '../../db/lock-rows.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
+import { insertMetadata } from '../../money/ledger/transfer-metadata.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { depositRecord } from '../../money/movements/deposit.ts'
+import { insertPendingTransfers } from '../../money/movements/seen-deposits.ts'
 import type { DepositSight, NetworkAdapter } from '../../chains/network.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { isReorganised } from './deposit-reorganisations.ts'
@@ -234,31 +236,22 @@ async function insertPending(
   }))
   // Inserted in the order of the unique key, so that two workers with the same deposits cannot deadlock.
   made.sort((a, b) => (keyOfDeposit(a) < keyOfDeposit(b) ? -1 : 1))
-  const { rows } = await tx.query<Shown>(
-    `
-    insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
-                           balance_asset, amount, fee, total, notional_value, destination_address, crypto_network,
-                           crypto_tx_hash, crypto_tx_index, auto_conversion, metadata, created_at, updated_at)
-    select customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset, balance_asset, amount,
-           fee, total, notional_value, destination_address, crypto_network, crypto_tx_hash, crypto_tx_index,
-           auto_conversion, metadata, created_at, updated_at
-    from json_populate_recordset(null::transfers, $1)
-    on conflict (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index)
-      where type = 'CRYPTO_DEPOSIT' and status <> 'FAILED' do nothing
-    returning customer_id, id`,
-    [JSON.stringify(made)],
-  )
-  await insertDepositEvents(tx, 'PENDING', now, rows)
+  const rows = await insertPendingTransfers(tx, made)
   const ids = new Set(rows.map(({ id }) => id))
-  await tx.query(
-    `
+  const inserted = made.filter(({ id }) => ids.has(id))
+  await inOrder([
+    insertMetadata(tx, inserted),
+    insertDepositEvents(tx, 'PENDING', now, rows),
+    tx.query(
+      `
     insert into seen_deposits (customer_id, transfer_id, network, crypto_tx_hash, crypto_tx_index, address, block_number,
                                state, seen_at)
     select customer_id, id, crypto_network, crypto_tx_hash, crypto_tx_index, destination_address, block_number, 'PENDING', $2
     from json_to_recordset($1) as made (customer_id uuid, id uuid, crypto_network text, crypto_tx_hash text,
                                         crypto_tx_index text, destination_address text, block_number bigint)`,
-    [JSON.stringify(made.filter(({ id }) => ids.has(id))), now.text],
-  )
+      [JSON.stringify(inserted), now.text],
+    ),
+  ])
   return rows
 }
 

@@ -2,13 +2,14 @@ import { strict as assert } from 'node:assert'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import type { RailsContext } from '../context.ts'
-import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { inOrder, transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
+import { insertMetadata } from '../../money/ledger/transfer-metadata.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import { deposit, depositRecord, type Deposit } from '../../money/movements/deposit.ts'
-import { SEEN_DEPOSITS, type Arrival } from '../../money/movements/seen-deposits.ts'
+import { insertPendingTransfers, SEEN_DEPOSITS, type Arrival } from '../../money/movements/seen-deposits.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
 import { markWiresEnded, selectEndedWires, type SimulatedWire } from '../../chains/simulated/wires.ts'
 import { audited } from '../../money/records/audited.ts'
@@ -82,17 +83,12 @@ export async function announceWire(
   )
   if (rowCount === 0) return undefined
   const record = depositRecord(customerId, { ...wire, type: 'WIRE_DEPOSIT' }, { id, now })
-  await tx.query(
-    `
-    insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
-                           balance_asset, amount, fee, total, memo, metadata, created_at, updated_at)
-    select customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset, balance_asset, amount,
-           fee, total, memo, metadata, created_at, updated_at
-    from json_populate_record(null::transfers, $1)`,
-    [JSON.stringify(record)],
-  )
   const type = transferEventType('WIRE_DEPOSIT', 'PENDING')
-  await insertEvents(tx, customerId, now, [{ type, object_id: id }])
+  await inOrder([
+    insertPendingTransfers(tx, [record]),
+    insertMetadata(tx, [record]),
+    insertEvents(tx, customerId, now, [{ type, object_id: id }]),
+  ])
   recordChanges(tx, customerId, now, [audited(origin, 'transfer.create', id)])
   return id
 }

@@ -8,12 +8,13 @@ import {
   Filter,
   FilterValue,
   FilterWithoutCommas,
+  Metadata,
   Network,
   OneOf,
+  WIRE_MEMO_LENGTH_MAX,
 } from '../../contract/fields.ts'
 import { SecondaryStatusName } from '../../contract/transfer-status.ts'
-import { firstIdAt } from '../../db/ids.ts'
-import { microsToTimestamp, timeBounds, uuidsOf, type TimeRange } from '../../http/lists.ts'
+import { timeBounds, timeConditions, uuidsOf, type Condition } from '../../http/lists.ts'
 import { TransferStatus, TransferType } from '../../money/ledger/transfer.ts'
 
 /** The filters of transfers, which their list and their sums share. */
@@ -39,63 +40,75 @@ export const transferFilters = {
   fiat_account_ids: Filter(FilterValue, 'Filter by the fiat accounts of withdrawals.'),
   'amount.gte': Type.Optional(Amount('At least this amount, in the asset of the transfer.')),
   'amount.lte': Type.Optional(Amount('At most this amount, in the asset of the transfer.')),
+  memo: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: WIRE_MEMO_LENGTH_MAX,
+      description: 'Filter by the memo, as a whole.',
+    }),
+  ),
+  metadata: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      ...Metadata,
+      description:
+        'Filter by metadata: `metadata.<key>=<value>`, at most 6 of them. A transfer must have each pair.',
+    }),
+  ),
   ...timeBounds('created_at'),
   ...timeBounds('updated_at'),
 }
 export const TransferFilters = Closed(transferFilters)
 export type TransferFilters = Static<typeof TransferFilters>
 
-/** The conditions on `transfers t`, with the parameters of `filterValues`. */
-export const FILTERED = `t.customer_id = $1
-      and t.id >= $2 and t.id < $3
-      and t.updated_at >= $4 and t.updated_at < $5
-      and ($6::uuid[] is null or t.id = any ($6))
-      and ($7::uuid[] is null or t.profile_id = any ($7))
-      and ($8::uuid[] is null or t.identity_id = any ($8))
-      and ($9::uuid[] is null or t.account_id = any ($9))
-      and ($10::text[] is null or t.ref_id = any ($10))
-      and ($11::uuid[] is null or t.group_id = any ($11))
-      and ($12::text[] is null or t.crypto_tx_hash = any ($12))
-      and ($13::text[] is null or t.type = any ($13))
-      and ($14::text[] is null or t.status = any ($14))
-      and ($15::text[] is null or t.secondary_status ->> 'name' = any ($15))
-      and ($16::text[] is null or t.direction = any ($16))
-      and ($17::text[] is null or t.asset = any ($17))
-      and ($18::text[] is null or t.crypto_network = any ($18))
-      and ($19::text[] is null or lower(t.destination_address collate "C") = any ($19))
-      and ($20::uuid[] is null or t.fiat_account_id = any ($20))
-      and ($21::numeric is null or t.amount >= $21)
-      and ($22::numeric is null or t.amount <= $22)`
+/** What the filters add to a statement about `transfers t` of the customer `$1`. */
+interface Filtered {
+  joins: string
+  where: Condition[]
+  /** The ids of the joined tables, which equal `t.id`: an index of theirs serves bounds on it. */
+  ids: string[]
+}
 
-/** The values of `FILTERED`. Ids sort by creation time: the primary key serves the bounds on it. */
-export const filterValues = (
-  customerId: string,
-  query: TransferFilters,
-  { created, updated }: { created: TimeRange; updated: TimeRange },
-) => [
-  customerId,
-  firstIdAt(created.from),
-  firstIdAt(created.to),
-  microsToTimestamp(updated.from),
-  microsToTimestamp(updated.to),
-  uuidsOf(query.ids),
-  uuidsOf(query.profile_ids),
-  uuidsOf(query.identity_ids),
-  uuidsOf(query.account_ids),
-  query.ref_ids,
-  uuidsOf(query.group_ids),
-  query.crypto_tx_hashes,
-  query.type,
-  query.statuses,
-  query.secondary_statuses,
-  query.directions,
-  query.assets,
-  query.crypto_networks,
-  query.destination_addresses?.flatMap(spellingsOf),
-  uuidsOf(query.fiat_account_ids),
-  query['amount.gte'],
-  query['amount.lte'],
-]
+/**
+ * Each pair of metadata is a join by the key of `transfer_metadata`, which has the transfers of a pair in the order of their
+ * ids: PostgreSQL begins with the rarest pair, so that a page costs the same among any number of transfers.
+ */
+export function filtered(query: TransferFilters): Filtered {
+  const pairs = Object.entries(query.metadata ?? {})
+  return {
+    joins: pairs
+      .map(
+        (_, n) => `
+      join transfer_metadata m${n} on m${n}.customer_id = $1 and m${n}.transfer_id = t.id`,
+      )
+      .join(''),
+    ids: pairs.map((_, n) => `m${n}.transfer_id`),
+    where: [
+      ...pairs.map(([key, value], n): Condition => [`m${n}.key = ? and m${n}.value = ?`, key, value]),
+      ...timeConditions(query, 'updated_at', 't.updated_at'),
+      ['t.id = any (?::uuid[])', uuidsOf(query.ids)],
+      ['t.profile_id = any (?::uuid[])', uuidsOf(query.profile_ids)],
+      ['t.identity_id = any (?::uuid[])', uuidsOf(query.identity_ids)],
+      ['t.account_id = any (?::uuid[])', uuidsOf(query.account_ids)],
+      ['t.ref_id = any (?::text[])', query.ref_ids],
+      ['t.group_id = any (?::uuid[])', uuidsOf(query.group_ids)],
+      ['t.crypto_tx_hash = any (?::text[])', query.crypto_tx_hashes],
+      ['t.type = any (?::text[])', query.type],
+      ['t.status = any (?::text[])', query.statuses],
+      [`t.secondary_status ->> 'name' = any (?::text[])`, query.secondary_statuses],
+      ['t.direction = any (?::text[])', query.directions],
+      ['t.asset = any (?::text[])', query.assets],
+      ['t.crypto_network = any (?::text[])', query.crypto_networks],
+      [
+        'lower(t.destination_address collate "C") = any (?::text[])',
+        query.destination_addresses?.flatMap(spellingsOf),
+      ],
+      ['t.fiat_account_id = any (?::uuid[])', uuidsOf(query.fiat_account_ids)],
+      ['t.amount >= ?::numeric', query['amount.gte']],
+      ['t.amount <= ?::numeric', query['amount.lte']],
+      ['t.memo = ?', query.memo],
+    ],
+  }
+}
 
 /**
  * The spellings of an address in lower case. A transfer has the address as its client sent it, and canonical forms differ from
