@@ -427,6 +427,8 @@ test('parameters have limits', () => {
 function isLimited(schema: Schema): boolean {
   if (schema.type === 'array') return schema.maxItems !== undefined && isLimited(schema.items!)
   if (schema.type === 'boolean') return true
+  if (schema.type === 'object')
+    return schema.maxProperties !== undefined && isLimited(schema.additionalProperties as Schema)
   if (schema.type === 'integer') return schema.minimum !== undefined && schema.maximum !== undefined
   return [schema.enum, schema.format, schema.maxLength, schema.pattern].some((limit) => limit !== undefined)
 }
@@ -1032,6 +1034,10 @@ describe('replies match the document', () => {
     'GET /v2/all-markets/prices': async () => {
       await price()
       return [['/v2/all-markets/prices'], ['/v2/all-markets/prices?markets=BTCUSD&markets=ETHUSD']]
+    },
+    'GET /v2/markets/:market/ticker': async () => {
+      await price()
+      return [['/v2/markets/BTCUSD/ticker'], ['/v2/markets/ETHUSD/ticker']]
     },
     'GET /v2/markets/:market/historical-prices': async () => {
       await price()

@@ -1,9 +1,9 @@
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, OneOf } from '../../contract/fields.ts'
 import { listByCreation, listReply, pageParameters } from '../../http/lists.ts'
-import { operation } from '../operation.ts'
+import { operation, type ListQuery } from '../operation.ts'
 import { Transfer, TRANSFER_COLUMNS, transferToWire, type TransferRow } from '../../money/ledger/transfer.ts'
 import { filtered, transferFilters } from './transfer-filters.ts'
 
@@ -12,7 +12,6 @@ const ListTransfersQuery = Closed({
   order_by: Type.Optional(OneOf(['CREATED_AT', 'UPDATED_AT'], 'Sort key.', { default: 'CREATED_AT' })),
   ...pageParameters,
 })
-type ListTransfersQuery = Static<typeof ListTransfersQuery>
 
 /** Lists the customer's transfers (API behaviour, Transfers). */
 export const listTransfers = operation({
@@ -30,7 +29,7 @@ export const listTransfers = operation({
 })
 
 /** Reads a page of the customer's transfers. A deep page costs as much as the first. */
-export const readTransfers = (db: Database, customerId: string, query: ListTransfersQuery) => {
+export const readTransfers = (db: Database, customerId: string, query: ListQuery) => {
   const { joins, where, ids } = filtered(query)
   return listByCreation<TransferRow, Transfer>(db, customerId, query, {
     list: 'transfers',

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { transaction, type Database } from '../../db/database.ts'
@@ -16,8 +16,8 @@ import {
 } from '../../http/lists.ts'
 import { reusedAnswers } from '../../http/reused-answers.ts'
 import { TransferStatus } from '../../money/ledger/transfer.ts'
-import { operation } from '../operation.ts'
-import { filtered, TransferFilters } from './transfer-filters.ts'
+import { operation, type ListQuery } from '../operation.ts'
+import { filtered, transferFilters } from './transfer-filters.ts'
 
 const DAY_MICROS = 86_400_000_000
 
@@ -51,14 +51,14 @@ export const listVolumes = operation({
   summary: 'List Transfer Volumes',
   description:
     "The number and sum of the customer's transfers by type, asset and status: of those that were created in the last 24 hours, unless the query bounds `created_at`. Filters combine, as in List Transfers. Some seconds old at most; older where the sums take long.",
-  query: TransferFilters,
+  query: Closed(transferFilters),
   example: { query: { profile_ids: [EXAMPLE.profile_id], statuses: ['COMPLETED'] } },
   reply: ListVolumesReply,
   run: ({ query, customerId, db }) =>
     reused(fingerprintOf(customerId, query), () => readVolumes(forEverybody(db), customerId, query)),
 })
 
-function readVolumes(db: Database, customerId: string, query: TransferFilters): Promise<Volumes> {
+function readVolumes(db: Database, customerId: string, query: ListQuery): Promise<Volumes> {
   const asked = timeRange(query, 'created_at')
   const isBounded = asked.from !== EVER.from || asked.to !== EVER.to
   return transaction(db, async (tx) => {

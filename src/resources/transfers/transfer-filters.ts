@@ -1,52 +1,71 @@
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
-import {
-  Amount,
-  AssetSymbol,
-  Closed,
-  Filter,
-  FilterValue,
-  FilterWithoutCommas,
-  Metadata,
-  Network,
-  OneOf,
-  WIRE_MEMO_LENGTH_MAX,
-} from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Metadata, Network, OneOf, WIRE_MEMO_LENGTH_MAX } from '../../contract/fields.ts'
 import { SecondaryStatusName } from '../../contract/transfer-status.ts'
-import { timeBounds, timeConditions, uuidsOf, type Condition } from '../../http/lists.ts'
+import { timeBounds, timeConditions, type Condition } from '../../http/lists.ts'
 import { TransferStatus, TransferType } from '../../money/ledger/transfer.ts'
+import { conditionsOf, filterBy, parametersOf, type ListQuery } from '../operation.ts'
 
-/** The filters of transfers, which their list and their sums share. */
+/** The filters of transfers, which their list and their sums share: of `transfers t`. */
+
+const FILTERS = {
+  ids: filterBy.ids('t.id', 'Filter by transfer ids.'),
+  profile_ids: filterBy.ids('t.profile_id', 'Filter by profiles.'),
+  identity_ids: filterBy.ids('t.identity_id', 'Filter by identities.'),
+  account_ids: filterBy.ids('t.account_id', 'Filter by accounts.'),
+  ref_ids: filterBy.texts('t.ref_id', 'Filter by ref_ids.'),
+  group_ids: filterBy.ids('t.group_id', 'Filter by groups.'),
+  crypto_tx_hashes: filterBy.values(
+    't.crypto_tx_hash',
+    'Filter by on-chain transaction hashes.',
+    Type.String({ maxLength: 128 }),
+  ),
+  type: filterBy.values('t.type', 'Filter by types.', TransferType),
+  statuses: filterBy.values('t.status', 'Filter by statuses.', TransferStatus),
+  secondary_statuses: filterBy.values(
+    `t.secondary_status ->> 'name'`,
+    'Filter by secondary statuses.',
+    SecondaryStatusName,
+  ),
+  directions: filterBy.values(
+    't.direction',
+    'Filter by directions.',
+    OneOf(['CREDIT', 'DEBIT'], 'Direction.'),
+  ),
+  assets: filterBy.values('t.asset', 'Filter by the asset of the amount.', AssetSymbol),
+  crypto_networks: filterBy.values('t.crypto_network', 'Filter by blockchain networks.', Network),
+  destination_addresses: {
+    ...filterBy.values(
+      'lower(t.destination_address collate "C")',
+      'Filter by destination addresses, in any spelling.',
+      Type.String({ maxLength: 128 }),
+    ),
+    compareWith: (given: unknown) => (given as string[] | undefined)?.flatMap(spellingsOf),
+  },
+  fiat_account_ids: filterBy.ids('t.fiat_account_id', 'Filter by the fiat accounts of withdrawals.'),
+  'amount.gte': {
+    parameter: Type.Optional(Amount('At least this amount, in the asset of the transfer.')),
+    where: 't.amount >= ?::numeric',
+  },
+  'amount.lte': {
+    parameter: Type.Optional(Amount('At most this amount, in the asset of the transfer.')),
+    where: 't.amount <= ?::numeric',
+  },
+  memo: {
+    parameter: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: WIRE_MEMO_LENGTH_MAX,
+        description: 'Filter by the memo, as a whole.',
+      }),
+    ),
+    where: 't.memo = ?',
+  },
+}
 
 export const transferFilters = {
-  ids: Filter(FilterValue, 'Filter by transfer ids.'),
-  profile_ids: Filter(FilterValue, 'Filter by profiles.'),
-  identity_ids: Filter(FilterValue, 'Filter by identities.'),
-  account_ids: Filter(FilterValue, 'Filter by accounts.'),
-  ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
-  group_ids: Filter(FilterValue, 'Filter by groups.'),
-  crypto_tx_hashes: Filter(Type.String({ maxLength: 128 }), 'Filter by on-chain transaction hashes.'),
-  type: Filter(TransferType, 'Filter by types.'),
-  statuses: Filter(TransferStatus, 'Filter by statuses.'),
-  secondary_statuses: Filter(SecondaryStatusName, 'Filter by secondary statuses.'),
-  directions: Filter(OneOf(['CREDIT', 'DEBIT'], 'Direction.'), 'Filter by directions.'),
-  assets: Filter(AssetSymbol, 'Filter by the asset of the amount.'),
-  crypto_networks: Filter(Network, 'Filter by blockchain networks.'),
-  destination_addresses: Filter(
-    Type.String({ maxLength: 128 }),
-    'Filter by destination addresses, in any spelling.',
-  ),
-  fiat_account_ids: Filter(FilterValue, 'Filter by the fiat accounts of withdrawals.'),
-  'amount.gte': Type.Optional(Amount('At least this amount, in the asset of the transfer.')),
-  'amount.lte': Type.Optional(Amount('At most this amount, in the asset of the transfer.')),
-  memo: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: WIRE_MEMO_LENGTH_MAX,
-      description: 'Filter by the memo, as a whole.',
-    }),
-  ),
+  ...parametersOf(FILTERS),
   metadata: Type.Optional(
     Type.Unsafe<Record<string, string>>({
       ...Metadata,
@@ -57,8 +76,6 @@ export const transferFilters = {
   ...timeBounds('created_at'),
   ...timeBounds('updated_at'),
 }
-export const TransferFilters = Closed(transferFilters)
-export type TransferFilters = Static<typeof TransferFilters>
 
 /** What the filters add to a statement about `transfers t` of the customer `$1`. */
 interface Filtered {
@@ -72,8 +89,8 @@ interface Filtered {
  * Each pair of metadata is a join by the key of `transfer_metadata`, which has the transfers of a pair in the order of their
  * ids: PostgreSQL begins with the rarest pair, so that a page costs the same among any number of transfers.
  */
-export function filtered(query: TransferFilters): Filtered {
-  const pairs = Object.entries(query.metadata ?? {})
+export function filtered(query: ListQuery): Filtered {
+  const pairs = Object.entries((query.metadata ?? {}) as Record<string, string>)
   return {
     joins: pairs
       .map(
@@ -85,27 +102,7 @@ export function filtered(query: TransferFilters): Filtered {
     where: [
       ...pairs.map(([key, value], n): Condition => [`m${n}.key = ? and m${n}.value = ?`, key, value]),
       ...timeConditions(query, 'updated_at', 't.updated_at'),
-      ['t.id = any (?::uuid[])', uuidsOf(query.ids)],
-      ['t.profile_id = any (?::uuid[])', uuidsOf(query.profile_ids)],
-      ['t.identity_id = any (?::uuid[])', uuidsOf(query.identity_ids)],
-      ['t.account_id = any (?::uuid[])', uuidsOf(query.account_ids)],
-      ['t.ref_id = any (?::text[])', query.ref_ids],
-      ['t.group_id = any (?::uuid[])', uuidsOf(query.group_ids)],
-      ['t.crypto_tx_hash = any (?::text[])', query.crypto_tx_hashes],
-      ['t.type = any (?::text[])', query.type],
-      ['t.status = any (?::text[])', query.statuses],
-      [`t.secondary_status ->> 'name' = any (?::text[])`, query.secondary_statuses],
-      ['t.direction = any (?::text[])', query.directions],
-      ['t.asset = any (?::text[])', query.assets],
-      ['t.crypto_network = any (?::text[])', query.crypto_networks],
-      [
-        'lower(t.destination_address collate "C") = any (?::text[])',
-        query.destination_addresses?.flatMap(spellingsOf),
-      ],
-      ['t.fiat_account_id = any (?::uuid[])', uuidsOf(query.fiat_account_ids)],
-      ['t.amount >= ?::numeric', query['amount.gte']],
-      ['t.amount <= ?::numeric', query['amount.lte']],
-      ['t.memo = ?', query.memo],
+      ...conditionsOf(FILTERS, query),
     ],
   }
 }
