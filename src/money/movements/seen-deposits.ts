@@ -25,31 +25,6 @@ export type SeenTransfer = Pick<
 /** The members that the credit of a seen deposit sets on its PENDING transfer. */
 export type CompletedTransfer = Pick<Transfer, 'id' | 'type' | 'group_id' | 'notional_value' | 'updated_at'>
 
-/**
- * Inserts the PENDING transfers of deposits. One that another worker has recorded, or that is credited, does not change.
- * Returns those that are new.
- */
-export async function insertPendingTransfers(
-  tx: Transaction,
-  deposits: readonly Transfer[],
-): Promise<Pick<Transfer, 'customer_id' | 'id'>[]> {
-  const { rows } = await tx.query<Pick<Transfer, 'customer_id' | 'id'>>(
-    `
-    insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
-                           balance_asset, amount, fee, total, notional_value, destination_address, crypto_network,
-                           crypto_tx_hash, crypto_tx_index, auto_conversion, memo, metadata, created_at, updated_at)
-    select customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset, balance_asset, amount,
-           fee, total, notional_value, destination_address, crypto_network, crypto_tx_hash, crypto_tx_index,
-           auto_conversion, memo, metadata, created_at, updated_at
-    from json_populate_recordset(null::transfers, $1)
-    on conflict (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index)
-      where type = 'CRYPTO_DEPOSIT' and status <> 'FAILED' do nothing
-    returning customer_id, id`,
-    [JSON.stringify(deposits)],
-  )
-  return rows
-}
-
 /** An arrived deposit differs from its PENDING transfer, which must fail before another transfer is created. */
 export class SeenOtherwise extends Error {
   readonly transfer_id: string

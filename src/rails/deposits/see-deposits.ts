@@ -11,7 +11,6 @@ import { insertEvents } from '../../money/ledger/events.ts'
 import { insertMetadata } from '../../money/ledger/transfer-metadata.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { depositRecord } from '../../money/movements/deposit.ts'
-import { insertPendingTransfers } from '../../money/movements/seen-deposits.ts'
 import type { DepositSight, NetworkAdapter } from '../../chains/network.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { isReorganised } from './deposit-reorganisations.ts'
@@ -236,7 +235,20 @@ async function insertPending(
   }))
   // Inserted in the order of the unique key, so that two workers with the same deposits cannot deadlock.
   made.sort((a, b) => (keyOfDeposit(a) < keyOfDeposit(b) ? -1 : 1))
-  const rows = await insertPendingTransfers(tx, made)
+  const { rows } = await tx.query<Shown>(
+    `
+    insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
+                           balance_asset, amount, fee, total, notional_value, destination_address, crypto_network,
+                           crypto_tx_hash, crypto_tx_index, auto_conversion, metadata, created_at, updated_at)
+    select customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset, balance_asset, amount,
+           fee, total, notional_value, destination_address, crypto_network, crypto_tx_hash, crypto_tx_index,
+           auto_conversion, metadata, created_at, updated_at
+    from json_populate_recordset(null::transfers, $1)
+    on conflict (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index)
+      where type = 'CRYPTO_DEPOSIT' and status <> 'FAILED' do nothing
+    returning customer_id, id`,
+    [JSON.stringify(made)],
+  )
   const ids = new Set(rows.map(({ id }) => id))
   const inserted = made.filter(({ id }) => ids.has(id))
   await inOrder([

@@ -1,15 +1,13 @@
 import { strict as assert } from 'node:assert'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
-import { transferEventType } from '../../contract/event-types.ts'
 import type { RailsContext } from '../context.ts'
-import { inOrder, transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
-import { insertEvents } from '../../money/ledger/events.ts'
-import { insertMetadata } from '../../money/ledger/transfer-metadata.ts'
+import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import { deposit, depositRecord, type Deposit } from '../../money/movements/deposit.ts'
-import { insertPendingTransfers, SEEN_DEPOSITS, type Arrival } from '../../money/movements/seen-deposits.ts'
+import { SEEN_DEPOSITS, type Arrival } from '../../money/movements/seen-deposits.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
 import { markWiresEnded, selectEndedWires, type SimulatedWire } from '../../chains/simulated/wires.ts'
 import { audited } from '../../money/records/audited.ts'
@@ -71,7 +69,8 @@ export async function announceWire(
   wire: AnnouncedWire,
   origin: Origin,
 ): Promise<string | undefined> {
-  const now = await readClock(tx)
+  const ledger = await LedgerTransaction.open(tx, customerId, [])
+  const { now } = ledger
   const id = newId(now)
   const { rowCount } = await tx.query(
     `
@@ -83,12 +82,7 @@ export async function announceWire(
   )
   if (rowCount === 0) return undefined
   const record = depositRecord(customerId, { ...wire, type: 'WIRE_DEPOSIT' }, { id, now })
-  const type = transferEventType('WIRE_DEPOSIT', 'PENDING')
-  await inOrder([
-    insertPendingTransfers(tx, [record]),
-    insertMetadata(tx, [record]),
-    insertEvents(tx, customerId, now, [{ type, object_id: id }]),
-  ])
+  await ledger.write([{ transfer: record }])
   recordChanges(tx, customerId, now, [audited(origin, 'transfer.create', id)])
   return id
 }

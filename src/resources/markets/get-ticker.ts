@@ -8,30 +8,17 @@ import { simulateUpToNow } from './simulate-prices.ts'
 
 const price = (description: string) => Type.String({ description, examples: ['63450.12'] })
 
-const Span = (description: string) =>
-  Type.Object(
-    {
-      open: price('First price.'),
-      high: price('Highest price.'),
-      low: price('Lowest price.'),
-      range: Type.Object({
-        begin: Timestamp('Start of its first minute.'),
-        end: Timestamp('End of the minute of the newest price.'),
-      }),
-    },
-    { description },
-  )
+const Span = (description: string) => {
+  const range = { begin: Timestamp('Start of its first minute.'), end: Timestamp('End of its last minute.') }
+  const prices = { open: price('First price.'), high: price('Highest price.'), low: price('Lowest price.') }
+  return Type.Optional(Type.Object({ ...prices, range: Type.Object(range) }, { description }))
+}
 
 const Ticker = NamedObject('Ticker', {
-  market: Type.String({ description: 'The market.' }),
-  last_execution: Type.Optional(
-    Type.Object(
-      { price: price('The newest price of the history.') },
-      { description: 'Absent, as all that follows, while the market has no price.' },
-    ),
-  ),
-  last_day: Type.Optional(Span('The 24 hours that end with the newest price.')),
-  today: Type.Optional(Span('The day of the newest price, in UTC, up to that price.')),
+  market: Type.String({ description: 'The market. While it has no price, the other members are absent.' }),
+  last_execution: Type.Optional(Type.Object({ price: price('The newest price of the history.') })),
+  last_day: Span('The 24 hours that end with the minute of the newest price.'),
+  today: Span('The day of the newest price, in UTC, up to its minute.'),
   snapshot_at: Type.Optional(Timestamp('Start of the minute of the newest price.')),
 })
 
@@ -50,13 +37,13 @@ export const getTicker = operation({
   async run({ params: { market }, shared: db, settings }): Promise<Static<typeof Ticker>> {
     if (settings.mode === 'sandbox') await simulateUpToNow(db, market)
     const { rows } = await db.query<SpanRow>({ name: 'ticker', text: SELECT, values: [idOf(market), DAY] })
-    const [lastDay, today] = rows.map(({ price, snapshot_at, begin, end, ...span }) => ({
-      ...{ price, snapshot_at },
-      span: { ...span, range: { begin, end } },
+    const [last_day, today] = rows.map(({ open, high, low, begin, end }) => ({
+      ...{ open, high, low },
+      range: { begin, end },
     }))
-    if (lastDay === undefined || today === undefined) return { market }
-    const { price, snapshot_at } = lastDay
-    return { market, last_execution: { price }, last_day: lastDay.span, today: today.span, snapshot_at }
+    if (last_day === undefined || today === undefined) return { market }
+    const { price, snapshot_at } = rows[0]!
+    return { market, last_execution: { price }, last_day, today, snapshot_at }
   },
 })
 

@@ -77,19 +77,12 @@ export const transferFilters = {
   ...timeBounds('updated_at'),
 }
 
-/** What the filters add to a statement about `transfers t` of the customer `$1`. */
-interface Filtered {
-  joins: string
-  where: Condition[]
-  /** The ids of the joined tables, which equal `t.id`: an index of theirs serves bounds on it. */
-  ids: string[]
-}
-
 /**
- * Each pair of metadata is a join by the key of `transfer_metadata`, which has the transfers of a pair in the order of their
- * ids: PostgreSQL begins with the rarest pair, so that a page costs the same among any number of transfers.
+ * What the filters add to a statement about `transfers t` of the customer `$1`. Each pair of metadata is a join by the key of
+ * `transfer_metadata`, which has the transfers of a pair in the order of their ids: PostgreSQL begins with the rarest pair, so
+ * that a page costs the same among any number of transfers. `ids` are the joined ones, whose index then serves bounds on `t.id`.
  */
-export function filtered(query: ListQuery): Filtered {
+export function filtered(query: ListQuery) {
   const pairs = Object.entries((query.metadata ?? {}) as Record<string, string>)
   return {
     joins: pairs
