@@ -338,7 +338,10 @@ test('an object of a union is a named schema: generators derive colliding names 
   const inline = (value: unknown, at: string): string[] => {
     if (typeof value !== 'object' || value === null) return []
     const { anyOf = [], oneOf = [] } = value as { anyOf?: Schema[]; oneOf?: Schema[] }
-    const objects = [...anyOf, ...oneOf].filter(({ type }) => type === 'object')
+    const choices = [...anyOf, ...oneOf]
+    // Beside a boolean, one object takes the name of its property: oapi-codegen and openapi-python-client were tried.
+    const isFlag = choices.length === 2 && choices[0]!.type === 'boolean'
+    const objects = isFlag ? [] : choices.filter(({ type }) => type === 'object')
     const inner = Object.entries(value).flatMap(([name, each]) => inline(each, `${at}/${name}`))
     return [...objects.map(() => at), ...inner]
   }

@@ -190,7 +190,7 @@ const withSortedValues = ([name, value]: FilterEntry): FilterEntry => [
   name,
   Array.isArray(value)
     ? [...new Set(value as string[])].sort()
-    : typeof value === 'object' && value !== null
+    : value instanceof Object
       ? Object.entries(value).sort(byName)
       : value,
 ]

@@ -7,12 +7,6 @@ import { operation, type ListQuery } from '../operation.ts'
 import { Transfer, TRANSFER_COLUMNS, transferToWire, type TransferRow } from '../../money/ledger/transfer.ts'
 import { filtered, transferFilters } from './transfer-filters.ts'
 
-const ListTransfersQuery = Closed({
-  ...transferFilters,
-  order_by: Type.Optional(OneOf(['CREATED_AT', 'UPDATED_AT'], 'Sort key.', { default: 'CREATED_AT' })),
-  ...pageParameters,
-})
-
 /** Lists the customer's transfers (API behaviour, Transfers). */
 export const listTransfers = operation({
   method: 'GET',
@@ -22,7 +16,11 @@ export const listTransfers = operation({
   summary: 'List Transfers',
   description:
     'Lists transfers of every type, newest first. Filters combine: a record must pass each of them.',
-  query: ListTransfersQuery,
+  query: Closed({
+    ...transferFilters,
+    order_by: Type.Optional(OneOf(['CREATED_AT', 'UPDATED_AT'], 'Sort key.', { default: 'CREATED_AT' })),
+    ...pageParameters,
+  }),
   example: { query: { profile_ids: [EXAMPLE.profile_id], statuses: ['COMPLETED'], limit: 10 } },
   reply: listReply(Transfer),
   run: ({ query, customerId, db }) => readTransfers(db, customerId, query),
