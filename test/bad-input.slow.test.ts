@@ -1711,6 +1711,12 @@ const CASES: Record<string, Case> = {
     order: [UNKNOWN_PARAMETER],
   },
 
+  'GET /v2/markets/:market/ticker': {
+    good: () => ({ path: '/v2/markets/BTCUSD/ticker' }),
+    rows: [['an unknown market', { path: '/v2/markets/NOPE/ticker' }, bad('market: "NOPE" is none of the')]],
+    order: [UNKNOWN_PARAMETER],
+  },
+
   [`PUT ${BOOK_ENTRY}`]: {
     good: () => ({ path: BOOK_ENTRY, body: { crypto_network: 'ETHEREUM', address: ETHEREUM_ADDRESS } }),
     rows: [

@@ -102,6 +102,13 @@ const RUNS: [file: string, tables: RegExp, run: () => Promise<unknown>][] = [
     /from fiat_deposit_instructions/,
     get(`/v2/transfer/fiat-deposit-instructions?ids=${ID}&profile_ids=${ID}&ref_ids=a&networks=WIRE`),
   ],
+  [
+    'list-transfers',
+    /from transfers/,
+    get(
+      `/v2/transfer/transfers?metadata.order=1041&metadata.source=web&memo=INV-1&page_cursor=&${BETWEEN}&${UPDATED}&order_by=UPDATED_AT`,
+    ),
+  ],
   ['list-orchestrations', /from orchestrations/, orchestrations('')],
   ['list-orchestrations-by-id', /from orchestrations/, orchestrations(`orchestration_id=${ID}`)],
   ['list-orchestrations-by-ref-id', /from orchestrations/, orchestrations(`ref_id=orchestration_id.${ID}`)],

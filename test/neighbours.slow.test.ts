@@ -123,6 +123,7 @@ const WORST: Record<string, string[]> = {
   'GET /v2/orchestration/orchestrations/:id': EXAMPLE,
   'GET /v2/markets': EXAMPLE,
   'GET /v2/all-markets/prices': EXAMPLE,
+  'GET /v2/markets/:market/ticker': EXAMPLE,
   'GET /v2/markets/:market/historical-candles': ['limit=1000', 'max_data_points=1000'],
   'GET /v2/assets': EXAMPLE,
   'GET /v2/networks': EXAMPLE,

@@ -338,7 +338,10 @@ test('an object of a union is a named schema: generators derive colliding names 
   const inline = (value: unknown, at: string): string[] => {
     if (typeof value !== 'object' || value === null) return []
     const { anyOf = [], oneOf = [] } = value as { anyOf?: Schema[]; oneOf?: Schema[] }
-    const objects = [...anyOf, ...oneOf].filter(({ type }) => type === 'object')
+    const choices = [...anyOf, ...oneOf]
+    // Beside a boolean, one object takes the name of its property: oapi-codegen and openapi-python-client were tried.
+    const isFlag = choices.length === 2 && choices[0]!.type === 'boolean'
+    const objects = isFlag ? [] : choices.filter(({ type }) => type === 'object')
     const inner = Object.entries(value).flatMap(([name, each]) => inline(each, `${at}/${name}`))
     return [...objects.map(() => at), ...inner]
   }
@@ -427,6 +430,8 @@ test('parameters have limits', () => {
 function isLimited(schema: Schema): boolean {
   if (schema.type === 'array') return schema.maxItems !== undefined && isLimited(schema.items!)
   if (schema.type === 'boolean') return true
+  if (schema.type === 'object')
+    return schema.maxProperties !== undefined && isLimited(schema.additionalProperties as Schema)
   if (schema.type === 'integer') return schema.minimum !== undefined && schema.maximum !== undefined
   return [schema.enum, schema.format, schema.maxLength, schema.pattern].some((limit) => limit !== undefined)
 }
@@ -1032,6 +1037,10 @@ describe('replies match the document', () => {
     'GET /v2/all-markets/prices': async () => {
       await price()
       return [['/v2/all-markets/prices'], ['/v2/all-markets/prices?markets=BTCUSD&markets=ETHUSD']]
+    },
+    'GET /v2/markets/:market/ticker': async () => {
+      await price()
+      return [['/v2/markets/BTCUSD/ticker'], ['/v2/markets/ETHUSD/ticker']]
     },
     'GET /v2/markets/:market/historical-prices': async () => {
       await price()

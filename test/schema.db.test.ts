@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transaction, type Queryable } from '../src/db/database.ts'
+import { PLATFORM_ID } from '../src/db/ids.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { PLACES } from '../src/db/tables.ts'
 import { CLUSTER } from './cluster.ts'
@@ -124,8 +125,16 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   // That schema lacks what came after it.
   await database.owner.query(
     'alter table api_clients drop column name, drop column last_used_at; ' +
-      'drop table traces, solana_lanes, refills, asked_addresses, address_series; ' +
-      'alter table evm_holdings drop column account, drop column signature; drop index audit_log_ends',
+      'drop table transfer_metadata, traces, solana_lanes, refills, asked_addresses, address_series; ' +
+      'alter table evm_holdings drop column account, drop column signature; drop index audit_log_ends, transfers_memo',
+  )
+  await database.owner.query(
+    `insert into transfers (customer_id, id, profile_id, type, direction, status, asset, amount, fee, total, created_at,
+                            updated_at, metadata)
+     select of, gen_random_uuid(), gen_random_uuid(), 'CRYPTO_WITHDRAWAL', 'DEBIT', 'PENDING', 'USDP', 1, 0, 1, now(), now(), metadata
+     from (values (gen_random_uuid(), '{"order": "1041", "": "x"}'::jsonb), (gen_random_uuid(), null),
+                  ($1, '{"network_fee": {"rate": 2}}')) made (of, metadata)`,
+    [PLATFORM_ID],
   )
   expect(await migrated()).toEqual([
     '002.do.names-of-api-clients.sql',
@@ -137,6 +146,14 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     '008.do.deposits-that-wait.sql',
     '009.do.ends-in-the-audit-log.sql',
     '010.do.keys-and-checks.sql',
+    '011.do.filters-by-memo-and-metadata.sql',
+  ])
+  const { rows } = await database.owner.query<{ key: string; value: string }>(
+    `select key, value from transfer_metadata m join transfers t on t.customer_id = m.customer_id and t.id = m.transfer_id order by key`,
+  )
+  expect(rows).toEqual([
+    { key: '', value: 'x' },
+    { key: 'order', value: '1041' },
   ])
 })
 

@@ -79,6 +79,40 @@ describe('lists', () => {
   })
 })
 
+test('pairs of metadata: any key, in any spelling; none is dropped, and none is given twice', () => {
+  const transfers = ALL.find(({ url, method }) => url === '/v2/transfer/transfers' && method === 'GET')!
+  const isRead = (given: Record<string, unknown>, metadata: object) => {
+    for (const lenient of [false, true])
+      expect((read(transfers, given, lenient) as { metadata: object }).metadata).toEqual(metadata)
+  }
+  const isRefused = (given: Record<string, unknown>, why: string) => {
+    for (const lenient of [false, true]) expect(read(transfers, given, lenient)).toContain(why)
+  }
+  isRead({ 'metadata.order': '1041', 'metadata[source]': 'web' }, { order: '1041', source: 'web' })
+  for (const key of ['a.b', 'created_at.gte', 'limit', '', 'é', 'a b', 'toString', '__proto__']) {
+    isRead({ [`metadata.${key}`]: 'x' }, { [key]: 'x' })
+    isRead({ [`metadata[${key}]`]: 'x' }, { [key]: 'x' })
+  }
+  for (const key of ['a[b]', '[', 'a]b']) isRead({ [`metadata.${key}`]: 'x' }, { [key]: 'x' })
+  for (const name of [
+    'metadata[a][b]',
+    'metadata[a',
+    'Metadata.order',
+    'METADATA[order]',
+    'metadata_order',
+    'metaData.a',
+  ])
+    isRefused({ [name]: 'x' }, `${name} is not a known query parameter`)
+  isRefused({ 'metadata.order': ['1', '2'] }, 'metadata.order is given more than once')
+  isRefused({ 'metadata.order': '1', 'metadata[order]': '2' }, 'metadata.order is given more than once')
+  isRefused({ metadata: 'x', 'metadata.order': '1' }, 'metadata must be an object')
+  isRefused({ metadata: '' }, 'metadata is empty')
+  isRefused({ [`metadata.${'k'.repeat(101)}`]: 'x' }, 'a key must have at most 100 characters')
+  isRefused({ 'metadata.k': 'v'.repeat(101) }, 'metadata.k must have at most 100 characters')
+  const seven = Object.fromEntries(Array.from({ length: 7 }, (_, n) => [`metadata.k${n}`, 'v']))
+  isRefused(seven, 'metadata must have at most 6 pairs')
+})
+
 test('parameters with members: in brackets, and in the case of another language', () => {
   for (const operation of withQuery)
     for (const [name, { format }] of parametersOf(operation).filter(([name]) => name.includes('.'))) {

@@ -28,7 +28,7 @@ const COMPOSED = [
   'src/chains/evm/taken-back.ts endedWithdrawals',
   'src/db/changes.ts firstIn',
   'src/db/lock-rows.ts lockRows',
-  'src/http/lists.ts listByCreation',
+  'src/http/lists.ts selectWhere',
   'src/money/movements/own-custody.ts selectSpendable',
   'src/money/records/audit-record.ts selectAuditRecords',
   'src/money/records/customer-limits.ts countRecords',

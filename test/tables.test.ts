@@ -103,8 +103,9 @@ const ALLOWED: Record<string, string> = {
   solana_lanes: 'chains/solana | rails',
   statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
   traces: 'money/records',
+  transfer_metadata: 'money/ledger | resources/transfers',
   transfers:
-    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
+    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury | chains, chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, program, rails, rails/screening, rails/wires, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
   wallet_checks: 'chains/bitcoin, chains/stellar | rails',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:

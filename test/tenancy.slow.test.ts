@@ -752,6 +752,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   'GET /v2/networks': () => [['/v2/networks']],
   'GET /v2/markets': () => [['/v2/markets']],
   'GET /v2/all-markets/prices': () => [['/v2/all-markets/prices']],
+  'GET /v2/markets/:market/ticker': () => [['/v2/markets/BTCUSD/ticker']],
   'GET /v2/markets/:market/historical-prices': () => [[`/v2/markets/BTCUSD/historical-prices`]],
   'GET /v2/markets/:market/historical-candles': () => [[`/v2/markets/BTCUSD/historical-candles`]],
   [`POST ${QUOTES}`]: () => [[QUOTES, QUOTE]],

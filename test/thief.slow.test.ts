@@ -440,6 +440,7 @@ const ROWS: Record<string, Record<string, string>> = {
   },
   solana_lanes: {},
   traces: {},
+  transfer_metadata: {},
   wallet_checks: {},
   webhook_attempts: {},
   webhook_deliveries: {

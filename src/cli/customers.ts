@@ -5,11 +5,11 @@ import { listCustomers } from '../access/customers/list-customers.ts'
 import { transaction, type Database } from '../db/database.ts'
 import { SCOPES, scopesOf, type ClientScope } from '../contract/scopes.ts'
 import { freeze, signingEnds, unfreeze } from '../money/records/freezes.ts'
+import { GRACE_SECONDS_MAX } from '../contract/fields.ts'
 import type { Settings } from '../settings.ts'
 import {
   disableApiClient,
   enableApiClient,
-  GRACE_SECONDS_MAX,
   listApiClients,
   registerApiClient,
   renameApiClient,

@@ -1,12 +1,12 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { momentAt, type Moment } from '../db/ids.ts'
-import { EVER, microsOf, microsToTimestamp, pageOf } from '../http/lists.ts'
+import { EVER, microsOf, microsToTimestamp } from '../http/lists.ts'
 import { readLedgerBalances } from '../money/ledger/account-balances.ts'
-import { readTransfer, transferToWire, TransferStatus, TransferType } from '../money/ledger/transfer.ts'
+import { readTransfer, TransferStatus, TransferType, type Transfer } from '../money/ledger/transfer.ts'
 import { listCustomerBalances } from '../resources/profiles/list-balances.ts'
 import { selectLedgerEntries, selectPayout } from '../resources/transfers/transfer-history.ts'
 import { findOwner } from '../money/records/treasury.ts'
-import { selectTransfers } from '../resources/transfers/list-transfers.ts'
+import { readTransfers } from '../resources/transfers/list-transfers.ts'
 import { uuid, wholeNumber } from './arguments.ts'
 import { inDatabase, onNodes } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
@@ -104,9 +104,14 @@ function defineList(transfer: Subcommand): void {
           ...(status !== undefined && { statuses: [status] }),
           ...(refId !== undefined && { ref_ids: [refId] }),
         }
-        const page = pageOf('transfers', { limit })
-        const rows = await selectTransfers(db, customer, filters, page, [EVER, EVER])
-        return rows.slice(0, limit).map(transferToWire)
+        const items: Transfer[] = []
+        for (let page_cursor: string | undefined; ;) {
+          const query = { ...filters, limit: limit - items.length, ...(page_cursor && { page_cursor }) }
+          const page = await readTransfers(db, customer, query)
+          items.push(...page.items)
+          page_cursor = page.next_page_cursor
+          if (page_cursor === undefined || items.length === limit) return items
+        }
       },
       columns: ['created_at', 'type', 'status', '>amount', 'asset', 'ref_id', 'id'],
     })

@@ -96,6 +96,12 @@ export const RefId = Type.String({
   examples: ['payout-2026-0001'],
 })
 
+/** How long a previous secret is accepted after a rotation: by default, and at most. */
+export const GRACE_SECONDS = 24 * 60 * 60
+export const GRACE_SECONDS_MAX = 7 * GRACE_SECONDS
+export const GraceSeconds = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: GRACE_SECONDS_MAX, default: GRACE_SECONDS, description }))
+
 /** The query of an operation that moves money. */
 export const DryRunQuery = Closed({
   dry_run: Type.Optional(

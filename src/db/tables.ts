@@ -165,6 +165,7 @@ const TABLES = {
   ),
   traces: table('CUSTOMER', 'insert delete'),
   // `group_id` and `notional_value` of a deposit, when it is credited.
+  transfer_metadata: table('CUSTOMER', 'insert'),
   transfers: table(
     'CUSTOMER',
     'insert',

@@ -185,10 +185,14 @@ export const fingerprintOf = (list: string, filters: object): string =>
 
 type FilterEntry = [name: string, value: unknown]
 const byName = ([a]: FilterEntry, [b]: FilterEntry) => (a < b ? -1 : 1)
-/** The values of a filter select the same records in any order. */
+/** The values of a filter select the same records in any order, and so do its pairs. */
 const withSortedValues = ([name, value]: FilterEntry): FilterEntry => [
   name,
-  Array.isArray(value) ? [...new Set(value as string[])].sort() : value,
+  Array.isArray(value)
+    ? [...new Set(value as string[])].sort()
+    : value instanceof Object
+      ? Object.entries(value).sort(byName)
+      : value,
 ]
 
 /**
@@ -248,12 +252,38 @@ function maxBytesOf(value: unknown): number {
 export type Condition = [condition: string, ...values: unknown[]]
 
 /** The conditions that the bounds on `field` set on `column`, an SQL expression. A side without a bound sets none. */
-export function timeConditions(query: Record<string, unknown>, field: string, column = field): Condition[] {
-  const { from, to } = timeRange(query, field)
-  return [
-    [`${column} >= ?::timestamptz`, from === EVER.from ? undefined : microsToTimestamp(from)],
-    [`${column} < ?::timestamptz`, to === EVER.to ? undefined : microsToTimestamp(to)],
-  ]
+export const timeConditions = (query: object, field: string, column = field): Condition[] =>
+  rangeConditions(column, timeRange(query as Record<string, unknown>, field))
+
+const rangeConditions = (column: string, { from, to }: TimeRange): Condition[] => [
+  [`${column} >= ?::timestamptz`, from === EVER.from ? undefined : microsToTimestamp(from)],
+  [`${column} < ?::timestamptz`, to === EVER.to ? undefined : microsToTimestamp(to)],
+]
+
+/** The conditions on an id whose record was created in this range: ids sort by creation time. */
+export const createdIn = (id: string, { from, to }: TimeRange): Condition[] => [
+  [`${id} >= ?`, firstIdAt(from)],
+  [`${id} < ?`, firstIdAt(to)],
+]
+
+/** Selects rows by the conditions that are given. `end` is what follows them. */
+export async function selectWhere<Row extends object>(
+  db: Queryable,
+  select: string,
+  where: readonly Condition[],
+  end: string,
+): Promise<Row[]> {
+  const given = where.filter(([, ...values]) => !values.includes(undefined))
+  let number = 0
+  const numbered = given.map(([condition]) => condition.replaceAll('?', () => `$${(number += 1)}`))
+  const { rows } = await db.query<Row>(
+    `
+      ${select}
+      where ${numbered.join('\n        and ')}
+      ${end}`,
+    given.flatMap(([, ...values]) => values),
+  )
+  return rows
 }
 
 /**
@@ -265,54 +295,47 @@ export async function listByCreation<Row extends { id: string }, Item>(
   db: Queryable,
   customerId: string,
   query: PagedQuery,
-  { list, select, alias, orderBy, where, keep, toWire, copies = 1 }: ListByCreation<Row, Item>,
+  { list, select, alias, sameIds = [], orderBy, where, keep, toWire, copies = 1 }: ListByCreation<Row, Item>,
 ): Promise<PageReply<Item>> {
   const page = pageOf(list, query, orderBy && [MICROS, UUID])
   const of = alias === undefined ? '' : `${alias}.`
   const [direction, beyond] = page.descending ? ['desc', '<'] : ['asc', '>']
   const timeOf = (row: Row) => String(momentAt(row[orderBy!] as string).micros)
   const keyOf = (row: Row) => [...(orderBy === undefined ? [] : [timeOf(row)]), row.id]
-  const read = async (
-    { from, to }: TimeRange,
-    after: string[] | undefined,
-    count: number,
-  ): Promise<Row[]> => {
-    const further: Condition =
+  const created = timeRange(query as Record<string, unknown>, 'created_at')
+  const isByUpdate = orderBy === 'updated_at'
+  const read = async (range: TimeRange, after: string[] | undefined, count: number): Promise<Row[]> => {
+    const further = (id: string): Condition =>
       orderBy === undefined
-        ? [`${of}id ${beyond} ?::uuid`, after?.[0]]
+        ? [`${id} ${beyond} ?::uuid`, after?.[0]]
         : [
-            `(${of}${orderBy}, ${of}id) ${beyond} (?::timestamptz, ?::uuid)`,
+            `(${of}${orderBy}, ${id}) ${beyond} (?::timestamptz, ?::uuid)`,
             after && microsToTimestamp(Number(after[0])),
             after?.[1],
           ]
-    const conditions: Condition[] = [
-      [`${of}customer_id = ?`, customerId],
-      [`${of}id >= ?`, firstIdAt(from)],
-      [`${of}id < ?`, firstIdAt(to)],
-      ...where,
-      further,
-    ]
-    const given = conditions.filter(([, ...values]) => !values.includes(undefined))
-    let number = 0
-    const numbered = given.map(([condition]) => condition.replaceAll('?', () => `$${(number += 1)}`))
-    const { rows } = await db.query<Row>(
-      `
-      ${select}
-      where ${numbered.join('\n        and ')}
-      order by ${orderBy === undefined ? '' : `${of}${orderBy} ${direction}, `}${of}id ${direction}
+    const rows = await selectWhere<Row>(
+      db,
+      select,
+      [
+        [`${of}customer_id = ?`, customerId],
+        ...[`${of}id`, ...sameIds].flatMap((id) => createdIn(id, isByUpdate ? created : range)),
+        ...(isByUpdate ? rangeConditions(`${of}updated_at`, range) : []),
+        ...where,
+        ...[`${of}id`, ...(orderBy === undefined ? sameIds : [])].map(further),
+      ],
+      `order by ${orderBy === undefined ? '' : `${of}${orderBy} ${direction}, `}${of}id ${direction}
       limit ${count}`,
-      given.flatMap(([, ...values]) => values),
     )
     const kept = keep === undefined ? rows : await keep(rows)
     // The page goes on after records that are left out.
     return kept.length === rows.length || rows.length < count
       ? kept
-      : [...kept, ...(await read({ from, to }, keyOf(rows.at(-1)!), count))].slice(0, count)
+      : [...kept, ...(await read(range, keyOf(rows.at(-1)!), count))].slice(0, count)
   }
 
   const bytesMax = PARTS.bytesMax / copies
-  const created = timeRange(query as Record<string, unknown>, 'created_at')
-  const rows = await readPage(db, page, created, async (range) => {
+  const walked = isByUpdate ? timeRange(query as Record<string, unknown>, 'updated_at') : created
+  const rows = await readPage(db, page, walked, async (range) => {
     const rows: Row[] = []
     let wanted = Math.min(page.limit + 1, FIRST_ROWS)
     let bytes = 0
@@ -339,6 +362,8 @@ interface ListByCreation<Row, Item> {
   select: string
   /** The alias of the listed table in `select`, when it joins others. */
   alias?: string
+  /** Columns of joined tables with the same ids, of which an index then serves bounds and cursor, too. */
+  sameIds?: string[]
   /** The column of a time that orders the list before the id; absent: the time of creation, which the id has. */
   orderBy?: keyof Row & string
   where: Condition[]

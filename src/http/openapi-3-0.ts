@@ -5,7 +5,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['webhooks', 'propertyNames'])
 
 /**
  * Writes an OpenAPI 3.1 document as 3.0, which more generators of clients read. Of the differences, the document uses few: a
- * list of types becomes a choice between schemas, and the list of a schema's examples becomes its first.
+ * list of types becomes text, and the list of a schema's examples becomes its first.
  */
 export const asOpenApi30 = (text: string): string =>
   JSON.stringify({ ...(rewritten(JSON.parse(text) as Json) as object), openapi: '3.0.3' })
@@ -21,7 +21,8 @@ function rewritten(value: Json): Json {
   if (Array.isArray(examples)) {
     if (examples[0] !== undefined) kept.example = examples[0]
   } else if (examples !== undefined) kept.examples = examples
-  if (Array.isArray(type)) return choiceOf(type as string[], kept)
+  // Of the two lists of types, both are of a query, where numbers are text.
+  if (Array.isArray(type)) return { ...kept, type: 'string' }
   return type === undefined ? kept : { ...kept, type: rewritten(type) }
 }
 
@@ -30,18 +31,4 @@ function withoutListChoice(schema: { [member: string]: Json }): { [member: strin
   const { anyOf, ...rest } = schema
   const isListChoice = Array.isArray(anyOf) && anyOf.some((one) => (one as { type?: Json }).type === 'array')
   return isListChoice ? rest : schema
-}
-
-/** The members of a schema that belong to its type `object`. */
-const OF_OBJECT: ReadonlySet<string> = new Set(['properties', 'required', 'additionalProperties'])
-
-function choiceOf(types: string[], schema: { [member: string]: Json }): Json {
-  // In a query, numbers are text.
-  if (types.includes('string')) return { ...schema, type: 'string' }
-  const partOf = (own: boolean) =>
-    Object.fromEntries(Object.entries(schema).filter(([name]) => OF_OBJECT.has(name) === own))
-  return {
-    ...partOf(false),
-    anyOf: types.map((type) => ({ type, ...(type === 'object' && partOf(true)) })),
-  }
 }

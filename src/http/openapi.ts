@@ -82,7 +82,7 @@ export async function openApi(app: FastifyInstance, options: OpenApiOptions): Pr
   const readText = async (): Promise<string> => {
     text ??= JSON.stringify(
       await addTagsAndScopes(app.swagger() as unknown as ApiDocument, options),
-      omitOwnKeywords,
+      documented,
     )
     if (filled !== undefined) return filled
     const records = await exampleRecords()
@@ -117,6 +117,7 @@ export interface ApiDocument {
 interface DocumentedOperation {
   summary: string
   tags: Tag[]
+  parameters?: { in: string; schema: { type?: string }; style?: string; explode?: boolean }[]
   security: { oauth2: string[] }[]
   responses: ApiResponses
 }
@@ -143,7 +144,13 @@ interface SecurityScheme {
  */
 const answerExamples = () => import('../contract/answer-examples.json', { with: { type: 'json' } })
 
-const omitOwnKeywords = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
+/** A value as the document has it: without our keywords, and an object or another type as a choice, at which no generator stops. */
+function documented(key: string, value: unknown): unknown {
+  if (OWN_KEYWORDS.includes(key)) return undefined
+  const { type, description, ...rest } = (value ?? {}) as { type?: unknown; description?: string }
+  if (!Array.isArray(type) || !type.includes('object')) return value
+  return { description, anyOf: type.map((one) => ({ type: one as string, ...(one === 'object' && rest) })) }
+}
 
 /** Adds an example to the successful answer of each operation. */
 async function addAnswers({ paths }: ApiDocument): Promise<void> {
@@ -188,6 +195,9 @@ async function addTagsAndScopes(document: ApiDocument, options: OpenApiOptions):
   await addAnswers(document)
   shareRefusals(document)
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+  // An object in a query has a parameter for each of its members.
+  for (const parameter of operations.flatMap(({ parameters = [] }) => parameters))
+    if (parameter.schema.type === 'object') Object.assign(parameter, { style: 'deepObject', explode: true })
   const used = new Set(operations.flatMap(({ tags }) => tags))
   const grants = (scope: string) =>
     operations

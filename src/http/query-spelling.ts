@@ -17,18 +17,24 @@ export function queryReader({
   const known = new Map(Object.entries(properties as Record<string, { type?: string; commas?: boolean }>))
   const looks = new Set([...known.keys()].map(look))
   const isList = (name: string) => known.get(name)?.type === 'array'
+  const objects = [...known.keys()].filter((name) => known.get(name)!.type === 'object')
   const otherNumber = (name: string) =>
     [...known.keys()].find((list) => isList(list) && isNumberOf(list, name))
 
   /** The name and, for an object of free members, the key that a parameter sets. */
   const placeOf = (name: string): [name: string, key?: string] | undefined => {
+    // A key may have any characters, brackets and dots, too.
+    const [object = '', dotted] = name.split(/\.(.*)/s)
+    if (dotted !== undefined && objects.includes(object)) return [object, dotted]
     const [, base = name, inner] = BRACKETS.exec(name) ?? []
     const list = isList(base) ? base : otherNumber(base)
     if (list !== undefined && (inner === undefined || /^\d*$/.test(inner))) return [list]
     if (inner !== undefined && known.has(`${base}.${inner}`)) return [`${base}.${inner}`]
-    const [object = '', key = inner] = inner === undefined ? name.split(/\.(.*)/s) : [base]
-    return known.get(object)?.type === 'object' && key !== undefined ? [object, key] : undefined
+    return inner !== undefined && objects.includes(base) ? [base, inner] : undefined
   }
+  const looksKnown = (name: string) =>
+    [name, name.replace(/\..*/s, '')].some((part) => looks.has(look(part))) ||
+    objects.some((object) => look(name).startsWith(look(object)))
 
   return (query, lenient) => {
     for (const [name, value] of Object.entries(query)) {
@@ -38,11 +44,11 @@ export function queryReader({
       }
       const [to, key] = placeOf(name) ?? []
       if (to === undefined) {
-        if (lenient && !looks.has(look(name))) delete query[name]
+        if (lenient && !looksKnown(name)) delete query[name]
         continue
       }
       delete query[name]
-      if (key !== undefined) query[to] = { ...(query[to] as object | undefined), [key]: value }
+      if (key !== undefined) query[to] = withMember(query[to], key, value)
       else if (value !== '' || !UNSET_WHEN_EMPTY.test(to))
         query[to] = query[to] === undefined ? value : [query[to], value].flat()
     }
@@ -50,6 +56,13 @@ export function queryReader({
       if (commas === true && query[name] !== undefined)
         query[name] = [query[name]].flat().flatMap((part) => (part as string).split(','))
   }
+}
+
+/** Adds a member to an object; one that is given twice gets both values, which are then refused. What is no object stays, and is refused. */
+function withMember(object: unknown = {}, key: string, value: unknown): unknown {
+  if (typeof object !== 'object') return object
+  const members = object as Record<string, unknown>
+  return { ...members, [key]: Object.hasOwn(members, key) ? [members[key], value].flat() : value }
 }
 
 /** The letters of a name, without case, brackets and number: `status[eq]` and `Statuses` look like `status`. */

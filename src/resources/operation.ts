@@ -1,6 +1,6 @@
 import { Type, type TObject, type TSchema } from 'typebox'
 import type { Context } from './context.ts'
-import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
+import { Closed, Filter, FilterValue, FilterWithoutCommas, Uuid } from '../contract/fields.ts'
 import {
   listByCreation,
   listReply,
@@ -27,6 +27,25 @@ export function operation<
   return definition
 }
 
+type ById = TObject<{ id: ReturnType<typeof Uuid> }>
+
+/** Declares the reading of one record by its id, which `id` describes. `example` is the id of the demo's record. */
+export const readOperation = <Q extends TObject | undefined = undefined, R extends TSchema = TSchema>({
+  id,
+  example,
+  ...definition
+}: Omit<Definition<Context, ById, Q, undefined, R>, 'method' | 'params' | 'example'> & {
+  id: string
+  example: string
+}): Operation =>
+  operation<ById, Q, undefined, R>({
+    problems: ['not-found'],
+    ...definition,
+    method: 'GET',
+    params: Type.Object({ id: Uuid(id) }),
+    example: { params: { id: example } },
+  })
+
 type OfOperators<P, Q, B> = Omit<
   Definition<Context, P, Q, B, ReturnType<typeof Type.Unknown>>,
   'tag' | 'reply' | 'scope' | 'forOperators'
@@ -49,7 +68,7 @@ export const operatorOperation = <
   })
 
 /** The query of a list, as its schema has validated it. */
-type ListQuery = Record<string, unknown>
+export type ListQuery = Record<string, unknown>
 
 /** A filter of a list: its parameter, and the SQL condition with one `?` that a given value sets. */
 interface ListFilter {
@@ -76,6 +95,17 @@ export const filterBy = {
     where: `${column} = any (?::text[])`,
   }),
 }
+
+export const parametersOf = <Name extends string>(filters: Record<Name, ListFilter>) =>
+  Object.fromEntries(
+    Object.entries<ListFilter>(filters).map(([name, { parameter }]) => [name, parameter]),
+  ) as Record<Name, TSchema>
+
+export const conditionsOf = (filters: Record<string, ListFilter>, query: ListQuery): Condition[] =>
+  Object.entries(filters).map(([name, { where, compareWith = (value: unknown) => value }]) => [
+    where,
+    compareWith(query[name]),
+  ])
 
 interface ListDefinition<Row> extends Pick<
   Definition<Context, undefined, undefined, undefined, TSchema>,
@@ -113,9 +143,8 @@ export function listOperation<Row extends { id: string }>({
   example,
   ...definition
 }: ListDefinition<Row>): Operation {
-  const given = Object.entries(filters)
   const query = Closed({
-    ...Object.fromEntries(given.map(([name, { parameter }]) => [name, parameter])),
+    ...parametersOf(filters),
     ...timeBounds('created_at'),
     ...parameters,
     ...orderByCreation,
@@ -132,13 +161,7 @@ export function listOperation<Row extends { id: string }>({
         list,
         select: typeof select === 'string' ? select : select(query),
         ...(alias !== undefined && { alias }),
-        where: [
-          ...given.map(([name, { where, compareWith = (value: unknown) => value }]): Condition => {
-            const { [name]: value } = query as ListQuery
-            return [where, compareWith(value)]
-          }),
-          ...where(query),
-        ],
+        where: [...conditionsOf(filters, query), ...where(query)],
         keep: sealed && ((rows: Row[]) => rowMacs.genuine(db, sealed, customerId, rows)),
         toWire: (row: Row) => toWire(row, { networks, query }),
       }),

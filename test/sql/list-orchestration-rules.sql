@@ -6,9 +6,9 @@ source, destination, identity_id, account_id, created_at, updated_at from orches
       and id >= $2
       and id < $3
       and id = any ($4::uuid[])
-      and ref_id = any ($5)
+      and ref_id = any ($5::text[])
       and profile_id = any ($6::uuid[])
-      and status = any ($7)
-      and source_asset = any ($8)
+      and status = any ($7::text[])
+      and source_asset = any ($8::text[])
     order by id desc
     limit 101;

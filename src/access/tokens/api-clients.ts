@@ -157,9 +157,6 @@ async function setDisabled(
   return { ...about, changed: true }
 }
 
-/** The longest time for which a previous secret is accepted after a rotation. */
-export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60
-
 /** A new secret, and the time at which the previous secret expires. */
 export interface RotatedSecret extends ClientCredentials {
   customer_id: string

@@ -10,6 +10,7 @@ import { balanceMacs } from './balance-macs.ts'
 import { Balances, lockBalances, MADE_BALANCES, type BalanceKey } from './balances.ts'
 import { NEW_EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
 import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
+import { metadataOf } from './transfer-metadata.ts'
 import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer, type Transfer } from './transfer.ts'
 
 /**
@@ -175,6 +176,7 @@ export class LedgerTransaction {
       moved !== undefined && [MOVE_BALANCES, [now, moved.profileIds, moved.assets, moved.byKey]],
       this.#rows.position.length > 0 && [INSERT_ENTRIES, [now, ...entryColumns]],
       transfers.length > 0 && [INSERT_TRANSFERS, [now, ...transferColumns(transfers)]],
+      ...metadataOf(transfers.map(({ transfer }) => transfer)),
       told.length > 0 && [INSERT_EVENTS, [now, ...eventColumns(told.map(eventOf), this.now)]],
     ]
     const sent = sendTogether(

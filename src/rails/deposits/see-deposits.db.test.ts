@@ -127,6 +127,7 @@ test('a deposit is PENDING from its first confirmation, and COMPLETED under the 
   expect(await available('USD')).toBe('0')
   expect(await transfers(customer, '&statuses=COMPLETED')).toEqual([])
   expect(await transfers(customer, '&statuses=PENDING&type=CRYPTO_DEPOSIT')).toEqual([pending])
+  expect(await transfers(customer, '&metadata.order=1041')).toEqual([pending])
   expect((await customer.call('POST', `/v2/transfer/transfers/${pending.id}/cancel`)).status).toBe(409)
 
   // Further rounds change nothing.
@@ -143,6 +144,7 @@ test('a deposit is PENDING from its first confirmation, and COMPLETED under the 
   expect(await available('USD')).toBe('25.5')
   expect(await round()).toEqual({ credited: 0, seen: 0, failed: 0 })
   expect(await statuses()).toEqual(['COMPLETED'])
+  expect(await transfers(customer, '&metadata.order=1041')).toEqual([completed])
 })
 
 test('its orchestration starts only when it is credited', async () => {

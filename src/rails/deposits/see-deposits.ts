@@ -3,11 +3,12 @@ import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { RailsContext } from '../context.ts'
-import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { inOrder, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { idsAt, readClock, type Moment } from '../../db/ids.ts'
 import { lockRows } from '../../db/lock-rows.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
+import { insertMetadata } from '../../money/ledger/transfer-metadata.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { depositRecord } from '../../money/movements/deposit.ts'
 import type { DepositSight, NetworkAdapter } from '../../chains/network.ts'
@@ -241,17 +242,21 @@ async function insertPending(
     returning customer_id, id`,
     [JSON.stringify(made)],
   )
-  await insertDepositEvents(tx, 'PENDING', now, rows)
   const ids = new Set(rows.map(({ id }) => id))
-  await tx.query(
-    `
+  const inserted = made.filter(({ id }) => ids.has(id))
+  await inOrder([
+    insertMetadata(tx, inserted),
+    insertDepositEvents(tx, 'PENDING', now, rows),
+    tx.query(
+      `
     insert into seen_deposits (customer_id, transfer_id, network, crypto_tx_hash, crypto_tx_index, address, block_number,
                                state, seen_at)
     select customer_id, id, crypto_network, crypto_tx_hash, crypto_tx_index, destination_address, block_number, 'PENDING', $2
     from json_to_recordset($1) as made (customer_id uuid, id uuid, crypto_network text, crypto_tx_hash text,
                                         crypto_tx_index text, destination_address text, block_number bigint)`,
-    [JSON.stringify(made.filter(({ id }) => ids.has(id))), now.text],
-  )
+      [JSON.stringify(inserted), now.text],
+    ),
+  ])
   return rows
 }
 

@@ -1,11 +1,10 @@
 import { strict as assert } from 'node:assert'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
-import { transferEventType } from '../../contract/event-types.ts'
 import type { RailsContext } from '../context.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
-import { insertEvents } from '../../money/ledger/events.ts'
+import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import { deposit, depositRecord, type Deposit } from '../../money/movements/deposit.ts'
 import { SEEN_DEPOSITS, type Arrival } from '../../money/movements/seen-deposits.ts'
@@ -70,7 +69,8 @@ export async function announceWire(
   wire: AnnouncedWire,
   origin: Origin,
 ): Promise<string | undefined> {
-  const now = await readClock(tx)
+  const ledger = await LedgerTransaction.open(tx, customerId, [])
+  const { now } = ledger
   const id = newId(now)
   const { rowCount } = await tx.query(
     `
@@ -82,17 +82,7 @@ export async function announceWire(
   )
   if (rowCount === 0) return undefined
   const record = depositRecord(customerId, { ...wire, type: 'WIRE_DEPOSIT' }, { id, now })
-  await tx.query(
-    `
-    insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
-                           balance_asset, amount, fee, total, memo, metadata, created_at, updated_at)
-    select customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset, balance_asset, amount,
-           fee, total, memo, metadata, created_at, updated_at
-    from json_populate_record(null::transfers, $1)`,
-    [JSON.stringify(record)],
-  )
-  const type = transferEventType('WIRE_DEPOSIT', 'PENDING')
-  await insertEvents(tx, customerId, now, [{ type, object_id: id }])
+  await ledger.write([{ transfer: record }])
   recordChanges(tx, customerId, now, [audited(origin, 'transfer.create', id)])
   return id
 }

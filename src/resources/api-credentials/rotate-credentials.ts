@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Uuid } from '../../contract/fields.ts'
+import { Closed, GRACE_SECONDS, GraceSeconds, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { GRACE_SECONDS_MAX, rotateSecret } from '../../access/tokens/api-clients.ts'
+import { rotateSecret } from '../../access/tokens/api-clients.ts'
 import { operation } from '../operation.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
-
-const DAY_SECONDS = 24 * 60 * 60
 
 /**
  * Gives an API client a new secret (API behaviour, API credentials). Its previous secret stays valid for
@@ -25,16 +23,7 @@ export const rotateCredentials = operation({
     'Answers a new secret, which is shown only once. The previous secret is accepted until `grace_seconds` have passed; a secret from before that one no longer. Access tokens stay valid until they expire. The token of this request must have every scope of the client.',
   params: Type.Object({ client_id: Uuid('The API client.') }),
   query: ApprovalQuery,
-  body: Closed({
-    grace_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: GRACE_SECONDS_MAX,
-        default: DAY_SECONDS,
-        description: 'How long the previous secret is accepted. 0: no longer.',
-      }),
-    ),
-  }),
+  body: Closed({ grace_seconds: GraceSeconds('How long the previous secret is accepted. 0: no longer.') }),
   example: {
     params: { client_id: EXAMPLE.client_id },
     bodies: { 'One hour for the change': { grace_seconds: 3600 } },
@@ -78,7 +67,7 @@ export const rotateCredentials = operation({
         throw problem.forbidden(
           `the access token lacks scopes of API client ${client_id}: ${lacking.join(' ')}`,
         )
-      const rotated = await rotateSecret(tx, rowMacs, client_id, body.grace_seconds ?? DAY_SECONDS, origin)
+      const rotated = await rotateSecret(tx, rowMacs, client_id, body.grace_seconds ?? GRACE_SECONDS, origin)
       assert(rotated !== undefined, 'the row is locked and enabled')
       const { client_secret, ...changed } = rotated
       return { client_id, client_secret, credentials: credentialsToWire({ ...client, ...changed }) }

@@ -1,22 +1,20 @@
 import { Type } from 'typebox'
-import { Uuid } from '../../contract/fields.ts'
-import { operation } from '../operation.ts'
+import { readOperation } from '../operation.ts'
 import { readApproval } from '../../rails/payouts/decide-approval.ts'
 import { EXAMPLE_APPROVAL } from './decision-operation.ts'
 import { nameInitiators, namesAll } from '../../money/records/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
 /** Reads an approval, with the texts that approvers sign (API behaviour, Approvals). */
-export const getApproval = operation({
-  method: 'GET',
+export const getApproval = readOperation({
   url: '/v2/approvals/:id',
   scope: 'approvals:read_approval',
   tag: 'Approvals',
   summary: 'Get Approval',
   description:
     'Answers the approval with the two texts of which an approver signs one. A text is made from the withdrawal as it would be paid. Read the text before you sign it.',
-  params: Type.Object({ id: Uuid('Id of the approval.') }),
-  example: { params: { id: EXAMPLE_APPROVAL } },
+  id: 'Id of the approval.',
+  example: EXAMPLE_APPROVAL,
   reply: Type.Object({
     approval: Approval,
     to_sign: Type.Object(
@@ -27,7 +25,6 @@ export const getApproval = operation({
       { description: 'The texts to sign, byte for byte.' },
     ),
   }),
-  problems: ['not-found'],
   async run({ params, customerId, scopes, db }) {
     const { approval, statements } = await readApproval(db, customerId, params.id)
     const [named] = await nameInitiators(db, customerId, [approval], namesAll(scopes))

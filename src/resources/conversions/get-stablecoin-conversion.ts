@@ -1,8 +1,6 @@
-import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { operation } from '../operation.ts'
+import { readOperation } from '../operation.ts'
 import {
   CONVERSION_COLUMNS,
   conversionOf,
@@ -12,17 +10,15 @@ import {
 } from './conversion.ts'
 
 /** Reads one conversion by id (API behaviour, Stablecoin conversions). */
-export const getStablecoinConversion = operation({
-  method: 'GET',
+export const getStablecoinConversion = readOperation({
   url: '/v2/conversion/stablecoins/:id',
   scope: 'conversion:read_conversion_stablecoin',
   tag: 'Conversions',
   summary: 'Get Stablecoin Conversion',
   description: 'Reads one conversion.',
-  params: Type.Object({ id: Uuid('Id of the conversion.') }),
-  example: { params: { id: EXAMPLE.transfer_id } },
+  id: 'Id of the conversion.',
+  example: EXAMPLE.transfer_id,
   reply: StablecoinConversion,
-  problems: ['not-found'],
   async run({ params, customerId, db }) {
     const { rows } = await db.query<ConversionRow>(
       `select ${CONVERSION_COLUMNS} from transfers where customer_id = $1 and id = $2 and ${IS_CONVERSION}`,

@@ -1,20 +1,19 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Uuid } from '../../contract/fields.ts'
+import { Closed } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { operation } from '../operation.ts'
+import { readOperation } from '../operation.ts'
 import { Event, readEvents } from '../../money/records/event.ts'
 
 /** Reads one event by id (API behaviour, Events). */
-export const getEvent = operation({
-  method: 'GET',
+export const getEvent = readOperation({
   url: '/v2/events/:id',
   scope: 'events:read_event',
   tag: 'Events and Webhooks',
   summary: 'Get Event',
   description: 'Reads one event, with its object.',
-  params: Type.Object({ id: Uuid('Event id.') }),
-  example: { params: { id: EXAMPLE.event_id } },
+  id: 'Event id.',
+  example: EXAMPLE.event_id,
   query: Closed({
     is_test: Type.Optional(
       Type.Boolean({
@@ -23,7 +22,6 @@ export const getEvent = operation({
     ),
   }),
   reply: Event,
-  problems: ['not-found'],
   async run({ params, query, customerId, db }) {
     const [found] = await readEvents(db, customerId, [params.id])
     if (found === undefined || found.is_test !== (query.is_test ?? found.is_test))

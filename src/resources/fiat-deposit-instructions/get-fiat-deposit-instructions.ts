@@ -1,7 +1,5 @@
-import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
-import { operation } from '../operation.ts'
+import { readOperation } from '../operation.ts'
 import { requireBankAccount } from '../../money/movements/fiat-withdrawal.ts'
 import {
   FiatDepositInstructions,
@@ -10,15 +8,14 @@ import {
 } from '../../money/records/fiat-deposit-instructions.ts'
 
 /** Reads deposit instructions by id (API behaviour, Fiat deposit instructions). */
-export const getFiatDepositInstructions = operation({
-  method: 'GET',
+export const getFiatDepositInstructions = readOperation({
   url: '/v2/transfer/fiat-deposit-instructions/:id',
   scope: 'transfer:read_fiat_deposit_instructions',
   tag: 'Transfers',
   summary: 'Get Fiat Deposit Instructions',
   description: 'Reads deposit instructions, with the bank account that wires go to now.',
-  params: Type.Object({ id: Uuid('Id of the instructions.') }),
-  example: { params: { id: EXAMPLE.instructions_id } },
+  id: 'Id of the instructions.',
+  example: EXAMPLE.instructions_id,
   reply: FiatDepositInstructions,
   problems: ['not-found', 'unavailable'],
   async run({ params, customerId, db, networks, rowMacs }) {

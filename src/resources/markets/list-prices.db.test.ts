@@ -4,6 +4,7 @@ import { transaction } from '../../db/database.ts'
 import { microsToTimestamp } from '../../http/lists.ts'
 import { DAY } from './increments.ts'
 import type { Market } from './markets.ts'
+import { beginSimulation } from './simulate-prices.ts'
 import { lockMarket, writePrices } from './write-prices.ts'
 
 let service: TestService
@@ -36,6 +37,62 @@ async function prices(query = '') {
   expect(items).toEqual(found)
   return found
 }
+
+describe('Get Ticker', () => {
+  const ticker = async (market: string) => {
+    const reply = await service.app.inject(`/v2/markets/${market}/ticker`)
+    expect(reply.statusCode).toBe(200)
+    return reply.json<object>()
+  }
+
+  test('the newest price, and the figures of the 24 hours and of the day that end with it', async () => {
+    const noon = START - (START % DAY) + DAY / 2
+    await write('BTCUSD', {
+      [noon]: ['11', '12.5', '10', '12.50'],
+      [noon - DAY / 2]: ['13', '14', '9', '9'],
+      // The minute before midnight, and the first and the last minute around the beginning of the 24 hours.
+      [noon - DAY / 2 - 1]: ['20', '30', '2', '3'],
+      [noon - DAY + 1]: ['7.10'],
+      [noon - DAY]: ['1000', '2000', '0.1', '1000'],
+    })
+    const end = at(noon + 1)
+    expect(await ticker('BTCUSD')).toEqual({
+      market: 'BTCUSD',
+      last_execution: { price: '12.5' },
+      last_day: { open: '7.1', high: '30', low: '2', range: { begin: at(noon + 1 - DAY), end } },
+      today: { open: '13', high: '14', low: '9', range: { begin: at(noon - DAY / 2), end } },
+      snapshot_at: at(noon),
+    })
+  })
+
+  test('a market whose only price is that of midnight, and one without any', async () => {
+    const midnight = START - (START % DAY)
+    await write('ETHUSD', { [midnight]: ['3'] })
+    const three = { open: '3', high: '3', low: '3' }
+    expect(await ticker('ETHUSD')).toMatchObject({
+      last_day: three,
+      today: { ...three, range: { begin: at(midnight), end: at(midnight + 1) } },
+    })
+    expect(await ticker('LTCUSD')).toEqual({ market: 'LTCUSD' })
+    const unknown = await service.app.inject('/v2/markets/NOPE/ticker')
+    expect(unknown.statusCode).toBe(400)
+  })
+
+  test('a simulated market has its newest minutes', async () => {
+    await service.owner.query(`update markets set source = null`)
+    await beginSimulation(service.db, 2)
+    const [simulated] = (await prices('?markets=BTCUSD')) as { current_price: string }[]
+    const { last_execution, last_day } = (await ticker('BTCUSD')) as {
+      last_execution: { price: string }
+      last_day: { high: string; low: string }
+    }
+    // Another minute may have begun between the two.
+    const next = ((await prices('?markets=BTCUSD')) as { current_price: string }[])[0]!
+    expect([simulated!.current_price, next.current_price]).toContain(last_execution.price)
+    expect(Number(last_day.low)).toBeLessThan(Number(last_day.high))
+    await service.owner.query(`update markets set source = null`)
+  })
+})
 
 describe('List Prices', () => {
   test('the newest price is the close of its minute; the one before is a day to two days older', async () => {

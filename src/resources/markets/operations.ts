@@ -1,4 +1,5 @@
 import type { Operation } from '../../http/operation.ts'
+import { getTicker } from './get-ticker.ts'
 import { listHistoricalCandles } from './list-historical-candles.ts'
 import { listHistoricalPrices } from './list-historical-prices.ts'
 import { listMarkets } from './list-markets.ts'
@@ -8,5 +9,6 @@ export const MARKET_OPERATIONS: readonly Operation[] = [
   listHistoricalPrices,
   listMarkets,
   listPrices,
+  getTicker,
   listHistoricalCandles,
 ]

@@ -1,12 +1,23 @@
 import { Type } from 'typebox'
-import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
+import { Closed } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
-import { listByCreation, pageParameters, timeBounds, uuidsOf, pageEnd } from '../../http/lists.ts'
-import { operation } from '../operation.ts'
+import { listByCreation, pageParameters, timeBounds, pageEnd } from '../../http/lists.ts'
+import { conditionsOf, filterBy, operation, parametersOf } from '../operation.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../../money/records/orchestration-rule.ts'
 
 /** No rule is PENDING or REJECTED here, but clients of platforms that review rules ask for these statuses. */
 const StatusAsked = Type.Enum(['ACTIVE', 'DELETED', 'PENDING', 'REJECTED'], { type: 'string' })
+
+const FILTERS = {
+  ids: filterBy.ids('id', 'Filter by rule ids.'),
+  ref_ids: filterBy.texts('ref_id', 'Filter by ref_ids.'),
+  profile_ids: filterBy.ids('profile_id', 'Filter by profiles.'),
+  statuses: filterBy.values('status', 'Filter by statuses.', StatusAsked),
+  profile_id: filterBy.ids('profile_id', 'Filter by profiles, as profile_ids does.'),
+  status: filterBy.values('status', 'Filter by statuses, as statuses does.', StatusAsked),
+  source_asset: filterBy.values('source_asset', 'Filter by source assets.'),
+  destination_asset: filterBy.values('destination_asset', 'Filter by destination assets.'),
+}
 
 /** Lists the customer's rules, including deleted rules, by creation time (API behaviour, Orchestration rules). */
 export const listOrchestrationRules = operation({
@@ -18,14 +29,7 @@ export const listOrchestrationRules = operation({
   description: 'Lists rules, including deleted rules, newest first.',
   example: { query: { statuses: ['ACTIVE'], limit: 10 } },
   query: Closed({
-    ids: Filter(FilterValue, 'Filter by rule ids.'),
-    ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
-    profile_ids: Filter(FilterValue, 'Filter by profiles.'),
-    statuses: Filter(StatusAsked, 'Filter by statuses.'),
-    profile_id: Filter(FilterValue, 'Filter by profiles, as profile_ids does.'),
-    status: Filter(StatusAsked, 'Filter by statuses, as statuses does.'),
-    source_asset: Filter(FilterValue, 'Filter by source assets.'),
-    destination_asset: Filter(FilterValue, 'Filter by destination assets.'),
+    ...parametersOf(FILTERS),
     ...timeBounds('created_at'),
     ...pageParameters,
   }),
@@ -38,21 +42,12 @@ export const listOrchestrationRules = operation({
     ...pageEnd,
   }),
   async run({ query, customerId, db, rowMacs }) {
-    requireKnownAssets('source_asset', query.source_asset)
-    requireKnownAssets('destination_asset', query.destination_asset)
+    for (const name of ['source_asset', 'destination_asset'] as const)
+      requireKnownAssets(name, query[name] as string[] | undefined)
     const { items, ...rest } = await listByCreation(db, customerId, query, {
       list: 'orchestration-rules',
       select: `select ${RULE_COLUMNS} from orchestration_rules`,
-      where: [
-        ['id = any (?::uuid[])', uuidsOf(query.ids)],
-        ['ref_id = any (?)', query.ref_ids],
-        ['profile_id = any (?::uuid[])', uuidsOf(query.profile_ids)],
-        ['status = any (?)', query.statuses],
-        ['profile_id = any (?::uuid[])', uuidsOf(query.profile_id)],
-        ['status = any (?)', query.status],
-        ['source_asset = any (?)', query.source_asset],
-        ['destination_asset = any (?)', query.destination_asset],
-      ],
+      where: conditionsOf(FILTERS, query),
       // A rule shows the address or memo of its source.
       keep: (rows) => rowMacs.genuine(db, 'orchestration_rules', customerId, rows),
       toWire: ruleToWire,

@@ -3,11 +3,11 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { microsOf, microsToTimestamp } from '../../http/lists.ts'
 import { knownMoment } from '../../http/require-horizon.ts'
-import { operation } from '../operation.ts'
+import { readOperation } from '../operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 
 export const Balance = NamedObject('Balance', {
@@ -20,16 +20,15 @@ export const Balance = NamedObject('Balance', {
  * Lists a profile's balances (API behaviour, Profiles): every asset it has ever held, by symbol; as they are, or as they
  * were at a moment.
  */
-export const listBalances = operation({
-  method: 'GET',
+export const listBalances = readOperation({
   url: '/v2/profiles/:id/balances',
   scope: 'funding:read_profile',
   tag: 'Profiles',
   summary: 'List Profile Balances',
   description:
     'Lists the balances of every asset that the profile has ever held. With `at`, as they were at that moment, from the entries of the ledger.',
-  example: { params: { id: EXAMPLE.profile_id } },
-  params: Type.Object({ id: Uuid('Profile id.') }),
+  id: 'Profile id.',
+  example: EXAMPLE.profile_id,
   query: Closed({
     assets: Filter(AssetSymbol, 'Filter by assets.'),
     at: Type.Optional(
@@ -44,7 +43,6 @@ export const listBalances = operation({
       ),
     ),
   }),
-  problems: ['not-found'],
   async run({ params, query, customerId, db }) {
     const { assets, at } = query
     requireKnownAssets('assets', assets)

@@ -256,7 +256,7 @@ describe('by wire,', () => {
       const { body: to } = await customer.call<{ memo_id: string }>(
         'POST',
         '/v2/transfer/fiat-deposit-instructions',
-        { profile_id: customer.profile_id, fiat_network: 'WIRE' },
+        { profile_id: customer.profile_id, fiat_network: 'WIRE', metadata: { desk: 'B' } },
       )
       const found = async (query: string) =>
         (await customer.call<{ items: Transfer[] }>('GET', `/v2/transfer/transfers?${query}`)).body.items
@@ -274,7 +274,11 @@ describe('by wire,', () => {
         expect(newest).toMatchObject([{ amount, memo: to.memo_id }])
         const named = await found(`ref_ids=${encodeURIComponent(ref_id!)}`)
         expect(named).toEqual(amount === MAGIC_AMOUNTS.COMPLETED_LATER ? [] : newest)
+        // Also while it is PENDING.
+        for (const filter of [`memo=${to.memo_id}`, 'metadata.desk=B'])
+          expect((await found(filter))[0], filter).toEqual(newest[0])
       }
+      expect(await found('metadata.desk=B')).toHaveLength(3)
     })
 
     test('a wire with a memo starts the orchestration of its rule when it is credited, not before', async () => {

@@ -1,23 +1,20 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { operation } from '../operation.ts'
+import { readOperation } from '../operation.ts'
 import { RewardsStatement, rewardsStatementToWire, type RewardsStatementRow } from './rewards-statement.ts'
 
 /** Returns one statement as a rewards statement (API behaviour, Statements). */
-export const getRewardsStatement = operation({
-  method: 'GET',
+export const getRewardsStatement = readOperation({
   url: '/v2/rewards/statements/:id',
   scope: 'rewards:read_statements',
   alternativeScope: 'statements:read_statement',
   tag: 'Statements',
   summary: 'Get Rewards Statement',
   description: 'Returns the rewards of one month.',
-  example: { params: { id: EXAMPLE.statement_id } },
-  params: Type.Object({ id: Uuid('Statement id.') }),
+  id: 'Statement id.',
+  example: EXAMPLE.statement_id,
   reply: Type.Object({ statement: RewardsStatement }),
-  problems: ['not-found'],
   async run({ params, customerId, db }) {
     const { rows } = await db.query<RewardsStatementRow>(
       `

@@ -2,23 +2,22 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, OneOf, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { operation } from '../operation.ts'
+import { readOperation } from '../operation.ts'
 import { explainStatementOf } from './explain-statement.ts'
 import { REWARD_ASSET } from './statement.ts'
 
 const Derived = (description: string) => Type.String({ description, examples: ['12.345678901234'] })
 
 /** Computes a statement again from the ledger, day by day (API behaviour, Statements). */
-export const getStatementExplanation = operation({
-  method: 'GET',
+export const getStatementExplanation = readOperation({
   url: '/v2/statements/:id/explanation',
   scope: 'statements:read_statement',
   tag: 'Statements',
   summary: 'Explain Statement',
   description:
     "Computes a generated statement again from the ledger's entries, day by day, and compares the result with the statement. 404 until it is generated.",
-  params: Type.Object({ id: Uuid('Statement id.') }),
-  example: { params: { id: EXAMPLE.statement_id } },
+  id: 'Statement id.',
+  example: EXAMPLE.statement_id,
   reply: Type.Object({
     statement_id: Uuid('Statement.'),
     holds: Type.Boolean({ description: 'Whether the result equals the amount of the statement.' }),
@@ -36,7 +35,6 @@ export const getStatementExplanation = operation({
       }),
     ),
   }),
-  problems: ['not-found'],
   async run({ params, customerId, db }) {
     const explained = await explainStatementOf(db, customerId, params.id)
     if (explained === undefined) throw problem.notFound('statement', params.id)

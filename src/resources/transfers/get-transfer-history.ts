@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Timestamp, Uuid } from '../../contract/fields.ts'
+import { Timestamp } from '../../contract/fields.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { EVER } from '../../http/lists.ts'
 import { readTransfer, Transfer } from '../../money/ledger/transfer.ts'
-import { operation } from '../operation.ts'
+import { readOperation } from '../operation.ts'
 import { namesAll } from '../../money/records/actor-names.ts'
 import { AuditLogRecord, selectAuditRecords } from '../../money/records/audit-record.ts'
 import { Event } from '../../money/records/event.ts'
@@ -59,18 +59,16 @@ const TransferHistory = Type.Object({
 })
 
 /** Tells all that happened to a transfer, each part by the records that prove it (API behaviour, Transfer history). */
-export const getTransferHistory = operation({
-  method: 'GET',
+export const getTransferHistory = readOperation({
   url: '/v2/transfer/transfers/:id/history',
   scope: 'transfer:read_transfer',
   tag: 'Transfers',
   summary: 'Get Transfer History',
   description:
     'Answers what happened to one transfer: who asked for it, the entries of the ledger with the balances before and after, its approval, its transactions on the network, its quoted and its real fee, its events with each delivery, and its orchestration. A part that needs a scope which the token lacks is absent.',
-  params: Type.Object({ id: Uuid('Transfer id.') }),
-  example: { params: { id: EXAMPLE.transfer_id } },
+  id: 'Transfer id.',
+  example: EXAMPLE.transfer_id,
   reply: TransferHistory,
-  problems: ['not-found'],
   async run({
     params,
     customerId,

@@ -9,8 +9,17 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { COMPARE, walkList, type Query } from '../../../test/list-in-memory.ts'
 import { runs } from '../../../test/seed.ts'
-import { DESTINATION, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
+import {
+  DESTINATION,
+  fund,
+  newCustomer,
+  type TestCustomer,
+  sharedTestService,
+  withdrawalOf,
+} from '../../../test/support.ts'
+import { transaction } from '../../db/database.ts'
 import { momentAt, newId } from '../../db/ids.ts'
+import { insertMetadata } from '../../money/ledger/transfer-metadata.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 
 const service = await sharedTestService()
@@ -64,13 +73,18 @@ function recordOf(n: number): Transfer {
     crypto_network: pick(NETWORKS, n >> 2),
     fiat_account_id: pick(PROFILES, n >> 3),
     secondary_status: secondary && { name: secondary, detail: 'test' },
+    memo: pick(['INV-1', 'INV-2'], n >> 1),
+    metadata: n % 3 === 0 ? undefined : { source: pick(['web', 'app'], n) ?? '', batch: String(n % 4) },
   }
 }
 
 const insert = (records: Transfer[]) =>
-  service.db.query('insert into transfers select * from json_populate_recordset(null::transfers, $1)', [
-    JSON.stringify(records),
-  ])
+  transaction(service.db, async (tx) => {
+    await tx.query('insert into transfers select * from json_populate_recordset(null::transfers, $1)', [
+      JSON.stringify(records),
+    ])
+    await insertMetadata(tx, records)
+  })
 
 const PATH = '/v2/transfer/transfers'
 /** An address of the specification of CashAddr. */
@@ -104,6 +118,9 @@ const filters = fc.record({
   assets: anyOf(ASSETS),
   crypto_networks: anyOf(NETWORKS),
   fiat_account_ids: anyOf(PROFILES),
+  memo: fc.constantFrom('INV-1', 'INV-2', 'INV', 'inv-1').map((memo) => [memo]),
+  'metadata.source': fc.constantFrom('web', 'app', '', 'we').map((value) => [value]),
+  'metadata[batch]': fc.constantFrom('0', '1', '2', '9').map((value) => [value]),
   'amount.gte': fc.constantFrom(...AMOUNTS, '5').map((amount) => [amount]),
   'amount.lte': fc.constantFrom(...AMOUNTS, '0', '.99').map((amount) => [amount]),
 })
@@ -126,11 +143,15 @@ const FIELD_OF: Record<string, (transfer: Transfer) => string | undefined> = {
   assets: (transfer) => transfer.asset,
   crypto_networks: (transfer) => transfer.crypto_network,
   fiat_account_ids: (transfer) => transfer.fiat_account_id,
+  memo: (transfer) => transfer.memo,
+  'metadata.source': (transfer) => transfer.metadata?.source,
+  'metadata[batch]': (transfer) => transfer.metadata?.batch,
 }
 const passes = (transfer: Transfer, name: string, values: readonly string[]) => {
   if (name === 'amount.gte') return unitsOf(transfer.amount) >= unitsOf(values[0]!)
   if (name === 'amount.lte') return unitsOf(transfer.amount) <= unitsOf(values[0]!)
-  return values.includes(FIELD_OF[name]!(transfer) ?? '')
+  const value = FIELD_OF[name]!(transfer)
+  return value !== undefined && values.includes(value)
 }
 
 describe('List Transfers', () => {
@@ -196,6 +217,79 @@ describe('List Transfers', () => {
       expect(await found(one), one).toEqual(ids.slice(2, 4).sort())
     expect(await found('nowhere')).toEqual([])
     expect(await found(DESTINATION.slice(0, -1))).toEqual([])
+  })
+
+  test('metadata and memos of transfers of each kind are found at once, as wholes, and by their customer alone', async () => {
+    const [payer, payee] = [await newCustomer(service), await newCustomer(service)]
+    await fund(payer, '100')
+    const { body: to } = await payer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'to' })
+    const metadata = { order: '1041', 'a.b[c]': 'x, y', '': '' }
+    const from = { from_profile_id: payer.profile_id, asset: 'USD', amount: '1', metadata }
+    const { body: bank } = await payer.call<{ id: string }>('POST', '/v2/transfer/fiat-accounts', {
+      fiat_account_owner: { institution_details: { name: 'Acme' } },
+      fiat_network_instructions: { wire: {} },
+    })
+    const made = [
+      ['crypto-withdrawals', withdrawalOf(payer, { metadata, memo: 'INV-1' })],
+      [
+        'fiat-withdrawals',
+        {
+          profile_id: payer.profile_id,
+          asset: 'USD',
+          amount: '1',
+          fiat_account_id: bank.id,
+          metadata,
+          memo: 'INV-1',
+        },
+      ],
+      ['internal', { ...from, to_profile_id: to.id, memo: 'INV-1' }],
+      ['paxos', { ...from, to_profile_id: payee.profile_id, recipient_metadata: { order: 'theirs' } }],
+    ] as const
+    for (const [kind, body] of made)
+      expect(await payer.call('POST', `/v2/transfer/${kind}`, body), kind).toMatchObject({ status: 200 })
+    const found = async (query: string, of = payer) =>
+      (await of.call<{ items: Transfer[] }>('GET', `${PATH}?order=ASC&${query}`)).body.items.map(
+        ({ type }) => type,
+      )
+    const withMetadata = [
+      'CRYPTO_WITHDRAWAL',
+      'WIRE_WITHDRAWAL',
+      'INTERNAL_TRANSFER_DEBIT',
+      'INTERNAL_TRANSFER_CREDIT',
+    ]
+    for (const query of [
+      'metadata.order=1041',
+      'metadata[order]=1041',
+      'metadata.=',
+      'metadata.a.b[c]=x,%20y&metadata.order=1041',
+    ])
+      expect(await found(query), query).toEqual([...withMetadata, 'PAXOS_TRANSFER_DEBIT'])
+    expect(await found('memo=INV-1')).toEqual(withMetadata)
+    expect(await found('memo=INV-1&metadata.order=1041&type=WIRE_WITHDRAWAL')).toEqual(['WIRE_WITHDRAWAL'])
+    expect(await found('metadata.order=theirs', payee)).toEqual(['PAXOS_TRANSFER_CREDIT'])
+    for (const query of ['metadata.order=1041', 'memo=INV-1']) expect(await found(query, payee)).toEqual([])
+    for (const query of [
+      ...[
+        'metadata.order=104',
+        'metadata.order=%25',
+        'metadata.order=',
+        'metadata.Order=1041',
+        'metadata.orde=1041',
+      ],
+      ...[
+        'metadata.order=theirs',
+        'metadata.order=1041&metadata.x=y',
+        'memo=INV',
+        'memo=inv-1',
+        'memo=INV-1%20',
+      ],
+    ])
+      expect(await found(query), query).toEqual([])
+    const volumes = await payer.call<{ items: { count: number }[] }>(
+      'GET',
+      '/v2/transfer/volumes?metadata.order=1041&memo=INV-1',
+    )
+    expect(volumes.body.items.reduce((sum, { count }) => sum + count, 0)).toBe(withMetadata.length)
   })
 
   test('the order of ids is the order of creation', () => {

@@ -1,30 +1,11 @@
-import { Type, type Static } from 'typebox'
-import { momentAt, UUID } from '../../db/ids.ts'
+import { Type } from 'typebox'
 import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, OneOf } from '../../contract/fields.ts'
-import {
-  listReply,
-  microsToTimestamp,
-  pageOf,
-  pageParameters,
-  pageReply,
-  readPage,
-  timeRange,
-  MICROS,
-  type PageRequest,
-  type TimeRange,
-} from '../../http/lists.ts'
-import { operation } from '../operation.ts'
+import { listByCreation, listReply, pageParameters } from '../../http/lists.ts'
+import { operation, type ListQuery } from '../operation.ts'
 import { Transfer, TRANSFER_COLUMNS, transferToWire, type TransferRow } from '../../money/ledger/transfer.ts'
-import { FILTERED, filterValues, transferFilters } from './transfer-filters.ts'
-
-const ListTransfersQuery = Closed({
-  ...transferFilters,
-  order_by: Type.Optional(OneOf(['CREATED_AT', 'UPDATED_AT'], 'Sort key.', { default: 'CREATED_AT' })),
-  ...pageParameters,
-})
-type ListTransfersQuery = Static<typeof ListTransfersQuery>
+import { filtered, transferFilters } from './transfer-filters.ts'
 
 /** Lists the customer's transfers (API behaviour, Transfers). */
 export const listTransfers = operation({
@@ -35,59 +16,26 @@ export const listTransfers = operation({
   summary: 'List Transfers',
   description:
     'Lists transfers of every type, newest first. Filters combine: a record must pass each of them.',
-  query: ListTransfersQuery,
+  query: Closed({
+    ...transferFilters,
+    order_by: Type.Optional(OneOf(['CREATED_AT', 'UPDATED_AT'], 'Sort key.', { default: 'CREATED_AT' })),
+    ...pageParameters,
+  }),
   example: { query: { profile_ids: [EXAMPLE.profile_id], statuses: ['COMPLETED'], limit: 10 } },
   reply: listReply(Transfer),
-  async run({ query, customerId, db }) {
-    const byUpdate = query.order_by === 'UPDATED_AT'
-    const page = pageOf('transfers', query, byUpdate ? [MICROS, UUID] : [UUID])
-    const created = timeRange(query, 'created_at')
-    const updated = timeRange(query, 'updated_at')
-    const rows = await readPage(db, page, byUpdate ? updated : created, (range) =>
-      selectTransfers(db, customerId, query, page, byUpdate ? [created, range] : [range, updated]),
-    )
-    return pageReply(
-      rows,
-      page,
-      (row) => [...(byUpdate ? [String(momentAt(row.updated_at!).micros)] : []), row.id],
-      transferToWire,
-    )
-  },
+  run: ({ query, customerId, db }) => readTransfers(db, customerId, query),
 })
 
-/**
- * Reads a page of transfers plus one more row. Ids sort by creation time. So the primary key serves the default order
- * and the created_at bounds, and a deep page costs as much as the first.
- */
-export async function selectTransfers(
-  db: Database,
-  customerId: string,
-  query: ListTransfersQuery,
-  page: PageRequest,
-  [created, updated]: [TimeRange, TimeRange],
-): Promise<TransferRow[]> {
-  const byUpdate = query.order_by === 'UPDATED_AT'
-  const direction = page.descending ? 'desc' : 'asc'
-  const beyond = page.descending ? '<' : '>'
-  const { rows } = await db.query<TransferRow>(
-    `
-    select ${TRANSFER_COLUMNS}
-    from transfers t
-    where ${FILTERED}
-      and ${
-        byUpdate
-          ? `($23::timestamptz is null or (t.updated_at, t.id) ${beyond} ($23, $24::uuid))`
-          : `($23::uuid is null or t.id ${beyond} $23)`
-      }
-    order by ${byUpdate ? `t.updated_at ${direction}, t.id ${direction}` : `t.id ${direction}`}
-    limit $${byUpdate ? 25 : 24}`,
-    [
-      ...filterValues(customerId, query, { created, updated }),
-      ...(byUpdate
-        ? [page.after && microsToTimestamp(Number(page.after[0])), page.after?.[1]]
-        : [page.after?.[0]]),
-      page.limit + 1,
-    ],
-  )
-  return rows
+/** Reads a page of the customer's transfers. A deep page costs as much as the first. */
+export const readTransfers = (db: Database, customerId: string, query: ListQuery) => {
+  const { joins, where, ids } = filtered(query)
+  return listByCreation<TransferRow, Transfer>(db, customerId, query, {
+    list: 'transfers',
+    select: `select ${TRANSFER_COLUMNS} from transfers t${joins}`,
+    alias: 't',
+    sameIds: ids,
+    ...(query.order_by === 'UPDATED_AT' && { orderBy: 'updated_at' }),
+    where,
+    toWire: transferToWire,
+  })
 }

@@ -1,16 +1,23 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
-import { EVER, fingerprintOf, microsToTimestamp, timeRange } from '../../http/lists.ts'
+import {
+  createdIn,
+  EVER,
+  fingerprintOf,
+  microsToTimestamp,
+  selectWhere,
+  timeRange,
+} from '../../http/lists.ts'
 import { reusedAnswers } from '../../http/reused-answers.ts'
 import { TransferStatus } from '../../money/ledger/transfer.ts'
-import { operation } from '../operation.ts'
-import { FILTERED, filterValues, TransferFilters } from './transfer-filters.ts'
+import { operation, type ListQuery } from '../operation.ts'
+import { filtered, transferFilters } from './transfer-filters.ts'
 
 const DAY_MICROS = 86_400_000_000
 
@@ -44,30 +51,33 @@ export const listVolumes = operation({
   summary: 'List Transfer Volumes',
   description:
     "The number and sum of the customer's transfers by type, asset and status: of those that were created in the last 24 hours, unless the query bounds `created_at`. Filters combine, as in List Transfers. Some seconds old at most; older where the sums take long.",
-  query: TransferFilters,
+  query: Closed(transferFilters),
   example: { query: { profile_ids: [EXAMPLE.profile_id], statuses: ['COMPLETED'] } },
   reply: ListVolumesReply,
   run: ({ query, customerId, db }) =>
     reused(fingerprintOf(customerId, query), () => readVolumes(forEverybody(db), customerId, query)),
 })
 
-function readVolumes(db: Database, customerId: string, query: TransferFilters): Promise<Volumes> {
+function readVolumes(db: Database, customerId: string, query: ListQuery): Promise<Volumes> {
   const asked = timeRange(query, 'created_at')
-  const updated = timeRange(query, 'updated_at')
   const isBounded = asked.from !== EVER.from || asked.to !== EVER.to
   return transaction(db, async (tx) => {
     const lastDay = async () => ({ from: (await readClock(tx)).micros - DAY_MICROS, to: EVER.to })
     const created = isBounded ? asked : await lastDay()
-    const { rows } = await tx.query<Omit<Static<typeof Volume>, 'count'> & { count: string }>(
-      `
-      select t.type, t.direction, t.asset, b.balance_asset, t.status, count(*), sum(t.amount) as amount, sum(t.fee) as fee,
+    const { joins, where, ids } = filtered(query)
+    const rows = await selectWhere<Omit<Static<typeof Volume>, 'count'> & { count: string }>(
+      tx,
+      `select t.type, t.direction, t.asset, b.balance_asset, t.status, count(*), sum(t.amount) as amount, sum(t.fee) as fee,
              sum(t.total) as total
-      from transfers t
-      cross join lateral (select coalesce(t.balance_asset, t.asset) as balance_asset) b
-      where ${FILTERED}
-      group by t.type, t.direction, t.asset, b.balance_asset, t.status
+      from transfers t${joins}
+      cross join lateral (select coalesce(t.balance_asset, t.asset) as balance_asset) b`,
+      [
+        ['t.customer_id = ?', customerId],
+        ...['t.id', ...ids].flatMap((id) => createdIn(id, created)),
+        ...where,
+      ],
+      `group by t.type, t.direction, t.asset, b.balance_asset, t.status
       order by t.type, t.asset, t.direction, t.status, b.balance_asset`,
-      filterValues(customerId, query, { created, updated }),
     )
     const sumIn = (asset: string, sum: string) =>
       formatAmount(parseStoredAmount(sum, decimalsOf(asset)), decimalsOf(asset))

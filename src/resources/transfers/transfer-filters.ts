@@ -1,101 +1,104 @@
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
-import {
-  Amount,
-  AssetSymbol,
-  Closed,
-  Filter,
-  FilterValue,
-  FilterWithoutCommas,
-  Network,
-  OneOf,
-} from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Metadata, Network, OneOf, WIRE_MEMO_LENGTH_MAX } from '../../contract/fields.ts'
 import { SecondaryStatusName } from '../../contract/transfer-status.ts'
-import { firstIdAt } from '../../db/ids.ts'
-import { microsToTimestamp, timeBounds, uuidsOf, type TimeRange } from '../../http/lists.ts'
+import { timeBounds, timeConditions, type Condition } from '../../http/lists.ts'
 import { TransferStatus, TransferType } from '../../money/ledger/transfer.ts'
+import { conditionsOf, filterBy, parametersOf, type ListQuery } from '../operation.ts'
 
-/** The filters of transfers, which their list and their sums share. */
+/** The filters of transfers, which their list and their sums share: of `transfers t`. */
+
+const FILTERS = {
+  ids: filterBy.ids('t.id', 'Filter by transfer ids.'),
+  profile_ids: filterBy.ids('t.profile_id', 'Filter by profiles.'),
+  identity_ids: filterBy.ids('t.identity_id', 'Filter by identities.'),
+  account_ids: filterBy.ids('t.account_id', 'Filter by accounts.'),
+  ref_ids: filterBy.texts('t.ref_id', 'Filter by ref_ids.'),
+  group_ids: filterBy.ids('t.group_id', 'Filter by groups.'),
+  crypto_tx_hashes: filterBy.values(
+    't.crypto_tx_hash',
+    'Filter by on-chain transaction hashes.',
+    Type.String({ maxLength: 128 }),
+  ),
+  type: filterBy.values('t.type', 'Filter by types.', TransferType),
+  statuses: filterBy.values('t.status', 'Filter by statuses.', TransferStatus),
+  secondary_statuses: filterBy.values(
+    `t.secondary_status ->> 'name'`,
+    'Filter by secondary statuses.',
+    SecondaryStatusName,
+  ),
+  directions: filterBy.values(
+    't.direction',
+    'Filter by directions.',
+    OneOf(['CREDIT', 'DEBIT'], 'Direction.'),
+  ),
+  assets: filterBy.values('t.asset', 'Filter by the asset of the amount.', AssetSymbol),
+  crypto_networks: filterBy.values('t.crypto_network', 'Filter by blockchain networks.', Network),
+  destination_addresses: {
+    ...filterBy.values(
+      'lower(t.destination_address collate "C")',
+      'Filter by destination addresses, in any spelling.',
+      Type.String({ maxLength: 128 }),
+    ),
+    compareWith: (given: unknown) => (given as string[] | undefined)?.flatMap(spellingsOf),
+  },
+  fiat_account_ids: filterBy.ids('t.fiat_account_id', 'Filter by the fiat accounts of withdrawals.'),
+  'amount.gte': {
+    parameter: Type.Optional(Amount('At least this amount, in the asset of the transfer.')),
+    where: 't.amount >= ?::numeric',
+  },
+  'amount.lte': {
+    parameter: Type.Optional(Amount('At most this amount, in the asset of the transfer.')),
+    where: 't.amount <= ?::numeric',
+  },
+  memo: {
+    parameter: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: WIRE_MEMO_LENGTH_MAX,
+        description: 'Filter by the memo, as a whole.',
+      }),
+    ),
+    where: 't.memo = ?',
+  },
+}
 
 export const transferFilters = {
-  ids: Filter(FilterValue, 'Filter by transfer ids.'),
-  profile_ids: Filter(FilterValue, 'Filter by profiles.'),
-  identity_ids: Filter(FilterValue, 'Filter by identities.'),
-  account_ids: Filter(FilterValue, 'Filter by accounts.'),
-  ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
-  group_ids: Filter(FilterValue, 'Filter by groups.'),
-  crypto_tx_hashes: Filter(Type.String({ maxLength: 128 }), 'Filter by on-chain transaction hashes.'),
-  type: Filter(TransferType, 'Filter by types.'),
-  statuses: Filter(TransferStatus, 'Filter by statuses.'),
-  secondary_statuses: Filter(SecondaryStatusName, 'Filter by secondary statuses.'),
-  directions: Filter(OneOf(['CREDIT', 'DEBIT'], 'Direction.'), 'Filter by directions.'),
-  assets: Filter(AssetSymbol, 'Filter by the asset of the amount.'),
-  crypto_networks: Filter(Network, 'Filter by blockchain networks.'),
-  destination_addresses: Filter(
-    Type.String({ maxLength: 128 }),
-    'Filter by destination addresses, in any spelling.',
+  ...parametersOf(FILTERS),
+  metadata: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      ...Metadata,
+      description:
+        'Filter by metadata: `metadata.<key>=<value>`, at most 6 of them. A transfer must have each pair.',
+    }),
   ),
-  fiat_account_ids: Filter(FilterValue, 'Filter by the fiat accounts of withdrawals.'),
-  'amount.gte': Type.Optional(Amount('At least this amount, in the asset of the transfer.')),
-  'amount.lte': Type.Optional(Amount('At most this amount, in the asset of the transfer.')),
   ...timeBounds('created_at'),
   ...timeBounds('updated_at'),
 }
-export const TransferFilters = Closed(transferFilters)
-export type TransferFilters = Static<typeof TransferFilters>
 
-/** The conditions on `transfers t`, with the parameters of `filterValues`. */
-export const FILTERED = `t.customer_id = $1
-      and t.id >= $2 and t.id < $3
-      and t.updated_at >= $4 and t.updated_at < $5
-      and ($6::uuid[] is null or t.id = any ($6))
-      and ($7::uuid[] is null or t.profile_id = any ($7))
-      and ($8::uuid[] is null or t.identity_id = any ($8))
-      and ($9::uuid[] is null or t.account_id = any ($9))
-      and ($10::text[] is null or t.ref_id = any ($10))
-      and ($11::uuid[] is null or t.group_id = any ($11))
-      and ($12::text[] is null or t.crypto_tx_hash = any ($12))
-      and ($13::text[] is null or t.type = any ($13))
-      and ($14::text[] is null or t.status = any ($14))
-      and ($15::text[] is null or t.secondary_status ->> 'name' = any ($15))
-      and ($16::text[] is null or t.direction = any ($16))
-      and ($17::text[] is null or t.asset = any ($17))
-      and ($18::text[] is null or t.crypto_network = any ($18))
-      and ($19::text[] is null or lower(t.destination_address collate "C") = any ($19))
-      and ($20::uuid[] is null or t.fiat_account_id = any ($20))
-      and ($21::numeric is null or t.amount >= $21)
-      and ($22::numeric is null or t.amount <= $22)`
-
-/** The values of `FILTERED`. Ids sort by creation time: the primary key serves the bounds on it. */
-export const filterValues = (
-  customerId: string,
-  query: TransferFilters,
-  { created, updated }: { created: TimeRange; updated: TimeRange },
-) => [
-  customerId,
-  firstIdAt(created.from),
-  firstIdAt(created.to),
-  microsToTimestamp(updated.from),
-  microsToTimestamp(updated.to),
-  uuidsOf(query.ids),
-  uuidsOf(query.profile_ids),
-  uuidsOf(query.identity_ids),
-  uuidsOf(query.account_ids),
-  query.ref_ids,
-  uuidsOf(query.group_ids),
-  query.crypto_tx_hashes,
-  query.type,
-  query.statuses,
-  query.secondary_statuses,
-  query.directions,
-  query.assets,
-  query.crypto_networks,
-  query.destination_addresses?.flatMap(spellingsOf),
-  uuidsOf(query.fiat_account_ids),
-  query['amount.gte'],
-  query['amount.lte'],
-]
+/**
+ * What the filters add to a statement about `transfers t` of the customer `$1`. Each pair of metadata is a join by the key of
+ * `transfer_metadata`, which has the transfers of a pair in the order of their ids: PostgreSQL begins with the rarest pair, so
+ * that a page costs the same among any number of transfers. `ids` are the joined ones, whose index then serves bounds on `t.id`.
+ */
+export function filtered(query: ListQuery) {
+  const pairs = Object.entries((query.metadata ?? {}) as Record<string, string>)
+  return {
+    joins: pairs
+      .map(
+        (_, n) => `
+      join transfer_metadata m${n} on m${n}.customer_id = $1 and m${n}.transfer_id = t.id`,
+      )
+      .join(''),
+    ids: pairs.map((_, n) => `m${n}.transfer_id`),
+    where: [
+      ...pairs.map(([key, value], n): Condition => [`m${n}.key = ? and m${n}.value = ?`, key, value]),
+      ...timeConditions(query, 'updated_at', 't.updated_at'),
+      ...conditionsOf(FILTERS, query),
+    ],
+  }
+}
 
 /**
  * The spellings of an address in lower case. A transfer has the address as its client sent it, and canonical forms differ from

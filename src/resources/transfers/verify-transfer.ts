@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { OneOf, Uuid } from '../../contract/fields.ts'
+import { OneOf } from '../../contract/fields.ts'
 import { transaction } from '../../db/database.ts'
 import { readTransfer } from '../../money/ledger/transfer.ts'
-import { operation } from '../operation.ts'
+import { readOperation } from '../operation.ts'
 import { checkTransfer } from '../../money/verify/check-transfer.ts'
 
 const TransferVerification = Type.Object({
@@ -18,18 +18,16 @@ const TransferVerification = Type.Object({
 })
 
 /** Derives the entries of one transfer again (API behaviour, Transfer history). */
-export const verifyTransfer = operation({
-  method: 'GET',
+export const verifyTransfer = readOperation({
   url: '/v2/transfer/transfers/:id/verification',
   scope: 'transfer:read_transfer',
   tag: 'Transfers',
   summary: 'Verify Transfer',
   description:
     'Derives the entries of one transfer again: they sum to zero, each balance follows from the one before it, they are those of its status, and the audit log has them as they were written.',
-  params: Type.Object({ id: Uuid('Transfer id.') }),
-  example: { params: { id: EXAMPLE.transfer_id } },
+  id: 'Transfer id.',
+  example: EXAMPLE.transfer_id,
   reply: TransferVerification,
-  problems: ['not-found'],
   async run({ params, customerId, db }): Promise<Static<typeof TransferVerification>> {
     const { id } = await readTransfer(db, customerId, params.id)
     // One snapshot: the transfer may change its status between two statements.

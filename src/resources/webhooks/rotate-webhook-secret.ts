@@ -1,15 +1,12 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Uuid } from '../../contract/fields.ts'
+import { Closed, GRACE_SECONDS, GraceSeconds, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import { Webhook, WEBHOOK_COLUMNS, webhookToWire, type WebhookRow } from '../../money/records/webhook.ts'
 import { newSigningSecret } from '../../money/records/webhook-secrets.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
-
-const DAY_SECONDS = 24 * 60 * 60
-const GRACE_SECONDS_MAX = 7 * DAY_SECONDS
 
 /**
  * Gives an endpoint a new signing secret (API behaviour, Webhooks). Until `grace_seconds` have passed, deliveries carry
@@ -26,16 +23,7 @@ export const rotateWebhookSecret = operation({
     'Answers a new signing secret, which is not shown again. Until `grace_seconds` have passed, deliveries are signed with the previous secret, too; a secret from before that one no longer signs.',
   params: Type.Object({ id: Uuid('Id of the webhook.') }),
   query: ApprovalQuery,
-  body: Closed({
-    grace_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: GRACE_SECONDS_MAX,
-        default: DAY_SECONDS,
-        description: 'How long the previous secret signs, too. 0: no longer.',
-      }),
-    ),
-  }),
+  body: Closed({ grace_seconds: GraceSeconds('How long the previous secret signs, too. 0: no longer.') }),
   example: {
     params: { id: EXAMPLE.webhook_id },
     bodies: { 'One hour for the change': { grace_seconds: 3600 } },
@@ -46,7 +34,7 @@ export const rotateWebhookSecret = operation({
   }),
   problems: ['not-found', 'approval-required', 'approval-ended'],
   run({ params: { id }, query: { approval_id }, body, customerId, origin, db, webhookSecrets, policies }) {
-    const { grace_seconds = DAY_SECONDS } = body
+    const { grace_seconds = GRACE_SECONDS } = body
     const change = {
       subject: 'WEBHOOKS',
       operation: 'POST /v2/webhooks/{id}/rotate-secret',
