@@ -202,7 +202,9 @@ async function claim(
   // A freeze holds whose end was written without the master key.
   const freezes = due.length === 0 ? [] : await selectFreezes(tx, { customerIds: [customerId] })
   const frozen = new Set(freezes.map(({ subject }) => subject))
-  const locked = due.filter(({ profile_id }) => !frozen.has(customerId) && !frozen.has(`${customerId}/${profile_id}`))
+  const locked = due.filter(
+    ({ profile_id }) => !frozen.has(customerId) && !frozen.has(`${customerId}/${profile_id}`),
+  )
   const { rows } = await tx.query<ClaimedRow>(
     `
     select ${ORCHESTRATION_COLUMNS}, ${DETAILS}
