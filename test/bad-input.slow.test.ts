@@ -3462,9 +3462,8 @@ function derivedRows({ url, body, query, params }: Operation): Row[] {
   const inQueries = faultsOfTexts(query ?? EMPTY).map((fault): Row => [
     `?${nameOf(fault)}`,
     {
-      query: [fault.value]
-        .flat()
-        .map((value) => `${fault.at[0]!}=${encodeURIComponent(String(value))}`)
+      query: parametersOf(fault)
+        .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
         .join('&'),
     },
     refusal(fault),
@@ -3489,6 +3488,13 @@ function derivedRows({ url, body, query, params }: Operation): Row[] {
   return [...(body ? inBodies : []), ...inQueries, ...inPaths]
 }
 const EMPTY = { type: 'object', properties: {} }
+
+/** The parameters that make a fault: those of an object of free members have its name and the member's. */
+function parametersOf({ at: [name], value }: Fault): [string, unknown][] {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return Object.entries(value).map(([member, one]) => [`${name!}.${member}`, one])
+  return [value].flat().map((one) => [name!, one])
+}
 
 /**
  * As `faultsOf` for parameters, which are text: only a number can have the wrong type. Adds parameters that are given

@@ -1223,7 +1223,7 @@ test.each([
 })
 
 /** The first statement that writes balances. */
-const POSTING = /^(new )?balances\b/
+const POSTING = /^(new |\+)?balances\b/
 
 test('a payout whose network cost is not known yet waits for the next round, and takes it', async () => {
   const world = await newWorld()
