@@ -55,6 +55,8 @@ test('a text of the service has its ids shortened and its times written out', ()
   expect(
     readable('profile 01a22325-e6c7-7010-8000-8b9e4167bd4f is frozen since 2026-11-28T17:13:58.254680Z'),
   ).toBe('profile 01a22325…67bd4f is frozen since 28 Nov 2026, 17:13:58 UTC')
+  // What a client has written is no time.
+  expect(readable('ref 2026-13-45T00:00Z')).toBe('ref 2026-13-45T00:00Z')
 })
 
 test('a sum has every digit', () => {

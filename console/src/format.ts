@@ -143,4 +143,4 @@ export const short = (text: string): string =>
 export const readable = (text: string): string =>
   text
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, short)
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, moment)
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => (Number.isNaN(Date.parse(time)) ? time : moment(time)))

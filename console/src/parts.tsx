@@ -4,7 +4,7 @@ import { useSignal, type Signal } from '@preact/signals'
 import { open, ROOT } from './address.ts'
 import { curlOf, type Call } from './api.ts'
 import { developer } from './developer.ts'
-import { ago, dayOf, groupDigits, inWords, localTimeOf, readable, short, signed, timeOf } from './format.ts'
+import { ago, dayOf, groupDigits, inWords, localTimeOf, short, signed, timeOf } from './format.ts'
 import type { Loaded } from './load.ts'
 import { pageOf } from './records.ts'
 import { service } from './session.ts'
@@ -143,11 +143,11 @@ export const Time = ({ at, precise = false }: { at: string; precise?: boolean })
 export const Name = ({ of, to }: { of: string; to?: string }) =>
   to === undefined ? (
     <span class="ref" title={of}>
-      {readable(of)}
+      {of}
     </span>
   ) : (
     <Link to={to} class="ref" title={of}>
-      {readable(of)}
+      {of}
     </Link>
   )
 

@@ -34,9 +34,17 @@ export const Rules = ({ of }: { of: PolicyDocument }) => (
 )
 
 /** What a rule of a version says, and why it fits a payment without a price; nothing where it cannot be read or trusted. */
-export function RuleInForce({ version, id, of }: { version: number; id: string | undefined; of: string }) {
+export function RuleInForce({
+  version,
+  id,
+  of,
+}: {
+  version: number
+  id: string | null | undefined
+  of: string
+}) {
   const call = { method: 'GET', path: '/v2/policy/versions', query: { before: version + 1 } } as const
-  const isRead = id !== undefined && may('policy:read_policy')
+  const isRead = typeof id === 'string' && may('policy:read_policy')
   type Versions = { items: { policy: Policy; trusted: boolean }[] }
   const found = useCall<Versions>(isRead ? call : undefined).data.value?.items[0]
   const transfer = useTransfers([of]).get(of)

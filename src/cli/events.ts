@@ -79,7 +79,7 @@ export const lineOf = ({ created_at, type, object, id }: Event): string =>
 
 /** Reads a type of event, or a beginning of types, without the libraries that `matchesType` loads. For commander. */
 export function eventType(text: string): string {
-  const start = text.endsWith('*') ? text.slice(0, -1) : undefined
+  const start = /^(.*\.)?\*$/.test(text) ? text.slice(0, -1) : undefined
   const isNamed = (type: string) => (start === undefined ? type === text : type.startsWith(start))
   if (!Object.keys(EVENT_TYPES).some(isNamed))
     throw new InvalidArgumentError(`${text} must be *, the beginning of types such as transfer.*, or a type.`)

@@ -164,8 +164,8 @@ const TABLES = {
     'status total_amount_owed amount_paid transfer_id generated_at paid_at reward_method',
   ),
   traces: table('CUSTOMER', 'insert delete'),
-  // `group_id` and `notional_value` of a deposit, when it is credited.
   transfer_metadata: table('CUSTOMER', 'insert'),
+  // `group_id` and `notional_value` of a deposit, when it is credited.
   transfers: table(
     'CUSTOMER',
     'insert',

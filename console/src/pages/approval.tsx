@@ -183,7 +183,7 @@ const Terms = ({ of, approval }: { of: Statement; approval: Approval }) => (
         <>
           {of.rule_id !== null && <code>{of.rule_id}</code>}{' '}
           <Link to="policy">version {of.policy_version} of the policy</Link>{' '}
-          <RuleInForce version={of.policy_version} id={approval.rule_id} of={of.subject.id} />
+          <RuleInForce version={of.policy_version} id={of.rule_id} of={of.subject.id} />
         </>,
       ],
       [

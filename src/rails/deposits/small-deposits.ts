@@ -9,7 +9,7 @@ import { arraysOf } from '../../db/rows.ts'
 /**
  * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever their
  * number. A further deposit at their place, or another minimum, makes them due once their sum reaches it. The sum is compared
- * before any node is asked about them. Each keeps its row, because only the row of an output or log prevents a second credit.
+ * before a second node is asked about them. Each keeps its row, because only the row of an output or log prevents a second credit.
  */
 
 /** The smallest amount of an asset that is credited, a decimal string. */
