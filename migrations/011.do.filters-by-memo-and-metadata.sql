@@ -4,6 +4,11 @@ do $$
 begin
   create index if not exists transfers_memo on transfers (customer_id, memo, id) where memo is not null;
 
+  -- The newest address of each key, for the comparison of keys at each start.
+  create index if not exists deposit_addresses_key on deposit_addresses (
+    crypto_network, (split_part(coalesce(derivation, ''), '/', 1) collate "C"), id desc
+  );
+
   create table if not exists transfer_metadata (
     customer_id uuid not null,
     key text not null,

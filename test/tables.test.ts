@@ -106,7 +106,7 @@ const ALLOWED: Record<string, string> = {
   transfer_metadata: 'money/ledger | resources/transfers',
   transfers:
     'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury | chains, chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, program, rails, rails/screening, rails/wires, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
-  wallet_checks: 'chains/bitcoin, chains/stellar | rails',
+  wallet_checks: 'chains/bitcoin, chains/stellar',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:
     'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',

@@ -96,7 +96,7 @@ export interface ConfiguredNetwork {
 interface OwnKeys {
   /** Whether they gave out a deposit address. Absent where no address is given out. */
   gave?: (given: { address: string; derivation: string }) => boolean | Promise<boolean>
-  /** Those of the wallets that have paid, as the records name them, that are not among them. */
+  /** Those of the wallets that were used, by the records, that are not among them. Absent where this process does not sign. */
   foreignWallets?: (wallets: readonly string[]) => string[]
 }
 
@@ -279,7 +279,6 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
     isExperimental: true,
     keys: {
       gave: (given) => !given.derivation.startsWith('muxed/') || accountIn(given.address).account === address,
-      foreignWallets: (paid) => paid.filter((one) => one !== address),
     },
   }
 }
@@ -314,10 +313,12 @@ async function connectSolana(opening: Opening, section: SolanaSection): Promise<
     keys: {
       // A process without the words takes no address that they have not vouched for.
       ...(words && { gave: (given) => words.derives(given) }),
-      foreignWallets: (wallets) =>
-        wallets.some((one) => nonceAccounts({ hotWallet, lanes: 0 }).includes(one as Address))
-          ? []
-          : wallets.slice(0, 1),
+      ...(signs && {
+        foreignWallets: (used) =>
+          used.some((one) => nonceAccounts({ hotWallet, lanes: 0 }).includes(one as Address))
+            ? []
+            : used.slice(0, 1),
+      }),
     },
   }
 }
@@ -421,7 +422,7 @@ async function connectEvm(
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
       ...(keys && { gave: (given) => keys.derives(given) }),
-      foreignWallets: (paid) => paid.filter((one) => !known.has(one)),
+      ...(signs && { foreignWallets: (used) => used.filter((one) => !known.has(one)) }),
     },
   }
 }

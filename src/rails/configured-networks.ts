@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import { WrongChain } from '../chains/chain-of-mode.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
 import { configuredTokens, depthsText } from '../chains/network-sections.ts'
-import { NodeFailure } from '../chains/node-failure.ts'
 import type { ConfiguredNetwork } from '../chains/open-networks.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
@@ -44,12 +43,10 @@ export async function requireChains(networks: Opened, db: Database, log: Logger)
       log.warn({ err: error }, `cannot check which chain the node of ${network} is on: it did not answer`)
     }
   }
-  const [foreign] = await foreignKeys(db, networks).catch((error: unknown) => {
-    if (!(error instanceof NodeFailure)) throw error
-    log.warn({ err: error }, 'cannot check whether the keys are those of the records: a node did not answer')
-    return []
-  })
-  if (foreign !== undefined) blame('BURSAR_NETWORKS_FILE')(new Error(foreign))
+  const { foreign, notCompared } = await foreignKeys(db, networks)
+  for (const [network, err] of notCompared)
+    log.warn({ err }, `cannot check whether the keys of ${network} are those of the records`)
+  if (foreign[0] !== undefined) blame('BURSAR_NETWORKS_FILE')(new Error(foreign[0]))
 }
 
 /** Whether the configured networks answer and hold what they should, and whether their settings are safe. */
@@ -70,12 +67,15 @@ export async function checkNetworks(db: Database | undefined, settings: Settings
     return [warn(says, 'fix the database first')]
   }
   const opened = await openNetworks(settings, db)
-  const foreign = await foreignKeys(db, opened).catch((error: unknown) => {
-    if (!(error instanceof NodeFailure)) throw error
-    return []
-  })
+  const { foreign, notCompared } = await foreignKeys(db, opened)
   const found = [
     ...foreign.map((says) => failed(says, 'nothing starts with other keys (docs/guides/networks.md)')),
+    ...[...notCompared].map(([network, { message }]) =>
+      warn(
+        `${network}: its keys are not compared with the records: ${message}`,
+        'start its node, and repeat',
+      ),
+    ),
     ...(await networkReports(db, opened)).map(judgeNetwork),
   ]
   if (mode === 'sandbox') return found

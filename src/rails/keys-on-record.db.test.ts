@@ -5,8 +5,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
-import { english, generateMnemonic, generatePrivateKey, mnemonicToAccount } from 'viem/accounts'
+import {
+  english,
+  generateMnemonic,
+  generatePrivateKey,
+  mnemonicToAccount,
+  privateKeyToAccount,
+} from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { CLUSTER } from '../../test/cluster.ts'
 import { newCustomer, startTestService, testSettings } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { depositKeysOf as evmKeysOf } from '../chains/evm/deposit-keys.ts'
@@ -15,7 +22,9 @@ import { depositKeysOf as solanaKeysOf } from '../chains/solana/deposit-keys.ts'
 import type { StellarChain } from '../chains/stellar/chain.ts'
 import { newAddress as newStellarAddress } from '../chains/stellar/deposits.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import type { Queryable } from '../db/database.ts'
 import { checkNetworks, openNetworks, requireChains } from './configured-networks.ts'
+import { foreignKeys } from './keys-on-record.ts'
 
 let service: TestService
 let customer: TestCustomer
@@ -143,8 +152,10 @@ test('one key serves all EVM networks, a public one too, and each key that is no
   const watching = evm({ deposit_key: secret('PUBLIC') })
   expect(await refusal({ ETHEREUM: watching }, false)).toMatch(/^BURSAR_NETWORKS_FILE: ETHEREUM: another key/)
   const other = evm({ deposit_key: secret('OTHER_WORDS') })
-  expect(await refusal({ ETHEREUM: other })).toContain(`"${name}"`)
+  expect(await refusal({ ETHEREUM: other, BASE: other })).toContain(`"${name}"`)
   expect(await refusal({ ETHEREUM: other, BASE: watching }, false)).toBeUndefined()
+  // What BASE gave out is judged where BASE is opened.
+  expect(await refusal({ ETHEREUM: other })).toBeUndefined()
 })
 
 test('the account of STELLAR must be that of the newest address, and simulated addresses need no key', async () => {
@@ -163,17 +174,88 @@ test('the account of STELLAR must be that of the newest address, and simulated a
   expect(await refusal({ STELLAR: { ...other, former_keys: [address] } })).toBeUndefined()
 })
 
-test('wallets that have paid must be configured or former', async () => {
+test('of each key among many, the newest address is found by an index', async () => {
+  await service.owner.query(
+    `insert into deposit_addresses (customer_id, id, profile_id, crypto_network, address, conversion_target_asset, created_at, derivation)
+     select $1, gen_random_uuid(), $2, 'ETHEREUM', 'many' || n, 'NO_CONVERSION', clock_timestamp(), 'many/' || n from generate_series(1, 5000) n`,
+    [customer.customer_id, customer.profile_id],
+  )
+  const { name } = await giveOut('ETHEREUM', ofEvm(ENVIRONMENT.WORDS))
+  const { rows } = await service.owner.query<{ address: string }>(
+    `select address from deposit_addresses where derivation like 'many/%' order by id desc limit 1`,
+  )
+  expect(await refusal({ ETHEREUM: evm() })).toContain(`address ${rows[0]!.address}:`)
+  expect(await refusal({ ETHEREUM: evm({ former_keys: ['many'] }) })).toBeUndefined()
+  const other = evm({ deposit_key: secret('OTHER_WORDS'), former_keys: ['many'] })
+  expect(await refusal({ ETHEREUM: other })).toContain(`"${name}"`)
+
+  // The plan of a cluster merges those of its shards.
+  if (CLUSTER.length > 0) return
+  await service.owner.query('analyze deposit_addresses')
+  const plans: string[] = []
+  const explained: Queryable = {
+    query: async (text: string, values: unknown[]) => {
+      const { rows: plan } = await service.owner.query(`explain ${text}`, values)
+      plans.push(JSON.stringify(plan))
+      return service.owner.query(text, values)
+    },
+  } as Queryable
+  const networks = await openNetworks(await settingsOf({ ETHEREUM: other }), service.db)
+  expect((await foreignKeys(explained, networks)).foreign).toHaveLength(1)
+  const lookUps = plans.filter((plan) => plan.includes('deposit_addresses'))
+  expect(lookUps).toHaveLength(3)
+  for (const plan of lookUps) {
+    expect(plan).toContain('deposit_addresses_key')
+    expect(plan).not.toMatch(/Seq Scan|Sort/)
+  }
+})
+
+test('a node that is down leaves its network alone uncompared, and the network is named', async () => {
+  await giveOut('BITCOIN', () => ({
+    address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+    derivation: 'wallet',
+  }))
+  const { address } = await giveOut('ETHEREUM', ofEvm(ENVIRONMENT.OTHER_WORDS))
+  const bitcoin = {
+    ...{ adapter: 'bitcoin-core', rpc_url: NODE, rpc_user: 'u', rpc_password: secret('KEY') },
+    ...{ wallet: 'w', fee_ceiling: '0.001', confirmations: 3 },
+  }
+  const ethereum = evm({ chain_id: 1, confirmations: 64 })
+  const settings = { ...(await settingsOf({ BITCOIN: bitcoin, ETHEREUM: ethereum })), mode: 'live' as const }
+  const logged: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => void logged.push(line) })
+  const networks = await openNetworks(settings, service.db)
+  await expect(requireChains(networks, service.db, log)).rejects.toThrow(address)
+  expect(logged.filter((line) => line.includes('keys of BITCOIN'))).toHaveLength(1)
+  const found = await checkNetworks(service.db, settings)
+  expect(found).toContainEqual(
+    expect.objectContaining({ result: 'FAIL', says: expect.stringContaining(address) as string }),
+  )
+  expect(found.filter(({ says }) => says.includes('not compared'))).toEqual([
+    expect.objectContaining({ result: 'WARN', says: expect.stringMatching(/^BITCOIN: /) as string }),
+  ])
+})
+
+test('wallets that were used must be configured or former, where the process signs', async () => {
   const wallet = mnemonicToAccount(MNEMONICS[1]!).address
   await service.owner.query(
     `insert into evm_nonces (network, address, next_nonce) values ('ETHEREUM', $1, 1), ('BASE', 'never', 0)`,
     [wallet],
   )
   const foreign = await refusal({ ETHEREUM: evm(), BASE: evm() })
-  expect(foreign).toContain(`ETHEREUM: ${wallet} has paid, and is of no configured wallet`)
+  expect(foreign).toContain(`ETHEREUM: ${wallet} was used, and is of no configured wallet`)
+  expect(foreign).toContain('hot wallet, further hot wallet or gas wallet')
   expect(await refusal({ ETHEREUM: evm({ former_hot_wallets: [{ address: wallet }] }) })).toBeUndefined()
 
+  // An API process knows neither the gas wallet nor the further wallets.
+  const watched = {
+    hot_wallet_address: privateKeyToAccount(ENVIRONMENT.KEY).address,
+    hot_wallet_key: undefined,
+  }
+  const api = evm({ ...watched, deposit_key: secret('PUBLIC') })
+  expect(await refusal({ ETHEREUM: api }, false)).toBeUndefined()
+
   await service.owner.query(`insert into solana_lanes (network, nonce_account) values ('SOLANA', 'another')`)
-  expect(await refusal({ SOLANA: solana() })).toContain('SOLANA: another has paid')
+  expect(await refusal({ SOLANA: solana() })).toContain('SOLANA: another was used')
   expect(await refusal({ SOLANA: solana({ former_keys: ['another'] }) })).toBeUndefined()
 })

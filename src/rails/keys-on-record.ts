@@ -7,41 +7,43 @@ import { compatibleNetworks } from '../money/records/deposit-address.ts'
 /** Compares the keys of the networks file with those that the records of this database name. */
 
 /**
- * Says which keys gave out deposit addresses or paid, by the records, and are not configured: nothing at their addresses can be
- * moved. Of the addresses of a key, the newest is derived again. Throws a NodeFailure where a node has the keys and does not answer.
+ * Says which keys gave out deposit addresses or were used as wallets, by the records, and are not configured: nothing at their
+ * addresses can be moved. Of the addresses of a key, the newest is derived again. A network whose node has the keys and does not
+ * answer is not compared.
  */
 export async function foreignKeys(
   db: Queryable,
   opened: ReadonlyMap<CryptoNetwork, Pick<ConfiguredNetwork, 'keys'>>,
-): Promise<string[]> {
-  return [...(await foreignDepositKeys(db, opened)), ...(await foreignWallets(db, opened))]
+): Promise<{ foreign: string[]; notCompared: Map<CryptoNetwork, NodeFailure> }> {
+  const foreign: string[] = []
+  const notCompared = new Map<CryptoNetwork, NodeFailure>()
+  for (const network of opened.keys()) {
+    try {
+      foreign.push(...(await foreignDepositKeys(db, opened, network)))
+    } catch (error) {
+      if (!(error instanceof NodeFailure)) throw error
+      notCompared.set(network, error)
+    }
+  }
+  return { foreign: [...foreign, ...(await foreignWallets(db, opened))], notCompared }
 }
 
 type Opened = Parameters<typeof foreignKeys>[1]
 
-async function foreignDepositKeys(db: Queryable, opened: Opened): Promise<string[]> {
-  const { rows } = await db.query<{ network: CryptoNetwork; key: string | null; newest: string }>(
-    `
-    select crypto_network as network, split_part(derivation, '/', 1) as key,
-           max((id || ' ' || address || ' ' || coalesce(derivation, '')) collate "C") as newest
-    from deposit_addresses
-    where crypto_network = any ($1)
-    group by 1, 2
-    order by 1, 2`,
-    [[...new Set([...opened.keys()].flatMap(compatibleNetworks))]],
-  )
+/** An address of another EVM network is judged where that network is opened. */
+async function foreignDepositKeys(db: Queryable, opened: Opened, network: CryptoNetwork): Promise<string[]> {
+  const family = compatibleNetworks(network).flatMap((other) => opened.get(other)?.keys ?? [])
+  const own = family.filter(({ gave }) => gave !== undefined)
+  if (own.length === 0) return []
+  const isDerived = ['evm', 'solana'].includes(NETWORKS[network].family)
   const found: string[] = []
-  for (const { network, key, newest } of rows) {
-    const [, address = '', derivation = ''] = newest.split(' ')
-    const family = compatibleNetworks(network).flatMap((one) => opened.get(one)?.keys ?? [])
-    const own = family.filter(({ gave }) => gave !== undefined)
-    const isDerived = ['evm', 'solana'].includes(NETWORKS[network].family)
+  for await (const { key, address, derivation } of newestOfEachKey(db, network)) {
     // A simulated address has no key.
-    if (own.length === 0 || (isDerived && key === null)) continue
-    const name = isDerived ? key! : address
+    if (isDerived && key === '') continue
+    const name = isDerived ? key : address
     if (family.some(({ former }) => former.includes(name))) continue
     const gave = own.map(async (keys) => keys.gave!({ address, derivation }))
-    const answers = await Promise.all(gave.map((one) => one.catch(noKey)))
+    const answers = await Promise.all(gave.map((answer) => answer.catch(noKey)))
     if (!answers.includes(true))
       found.push(
         `${network}: another key than the configured one gave out deposit address ${address}: configure that key, or name ` +
@@ -49,6 +51,26 @@ async function foreignDepositKeys(db: Queryable, opened: Opened): Promise<string
       )
   }
   return found
+}
+
+/** Each key is one look-up in an index, among any number of addresses. */
+async function* newestOfEachKey(db: Queryable, network: CryptoNetwork) {
+  for (let least = ''; ;) {
+    const { rows } = await db.query<{ key: string; address: string; derivation: string }>(
+      `
+      select split_part(coalesce(derivation, ''), '/', 1) as key, address, coalesce(derivation, '') as derivation
+      from deposit_addresses
+      where crypto_network = $1 and split_part(coalesce(derivation, ''), '/', 1) collate "C" >= $2
+      order by split_part(coalesce(derivation, ''), '/', 1) collate "C", id desc
+      limit 1`,
+      [network, least],
+    )
+    const [newest] = rows
+    if (newest === undefined) return
+    yield newest
+    // The least text that is greater.
+    least = `${newest.key}\u0001`
+  }
 }
 
 /** A path that no key has is of no key. */
@@ -65,9 +87,7 @@ async function foreignWallets(db: Queryable, opened: Opened): Promise<string[]> 
       select network, address as wallet from evm_nonces where next_nonce > 0
       union all
       select network, nonce_account from solana_lanes
-      union all
-      select network, split_part(checked_block, ' ', 1) from wallet_checks where network = 'STELLAR'
-    ) signed
+    ) used
     where network = any ($1)
     group by network
     order by network`,
@@ -76,10 +96,10 @@ async function foreignWallets(db: Queryable, opened: Opened): Promise<string[]> 
   return rows.flatMap(({ network, wallets }) => {
     const { foreignWallets, former } = opened.get(network)!.keys
     const foreign = (foreignWallets?.(wallets) ?? []).filter((one) => !former.includes(one))
-    const how = NETWORKS[network].family === 'evm' ? 'former_hot_wallets' : 'former_keys'
-    return foreign.map(
-      (one) =>
-        `${network}: ${one} has paid, and is of no configured wallet: configure its key, or name it in ${how}`,
-    )
+    const how =
+      NETWORKS[network].family === 'evm'
+        ? 'configure it as hot wallet, further hot wallet or gas wallet, or, out of use, in former_hot_wallets'
+        : 'configure its key, or name it in former_keys'
+    return foreign.map((wallet) => `${network}: ${wallet} was used, and is of no configured wallet: ${how}`)
   })
 }
