@@ -197,7 +197,11 @@ async function addTagsAndScopes(document: ApiDocument, options: OpenApiOptions):
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   // An object in a query has a parameter for each of its members.
   for (const parameter of operations.flatMap(({ parameters = [] }) => parameters))
-    if (parameter.schema.type === 'object') Object.assign(parameter, { style: 'deepObject', explode: true })
+    if (parameter.schema.type === 'object') {
+      Object.assign(parameter, { style: 'deepObject', explode: true })
+      // Otherwise the page of the API fills in a sample, which no record matches.
+      Object.assign(parameter.schema, { default: {} })
+    }
   const used = new Set(operations.flatMap(({ tags }) => tags))
   const grants = (scope: string) =>
     operations
