@@ -404,10 +404,10 @@ test('a reader that lost its lease does not take it again, and leaves none behin
   const own = openDatabase(service.url, { max: 4, onError: () => undefined })
   const statements = vi.spyOn(own, 'query')
   const context = { ...service, db: own }
+  let answer: (scan: DepositScan) => void = () => undefined
   await creditDeposits({ ...service, networks: networkOf([]).networks })
   try {
     for (const isLost of [true, false]) {
-      let answer: (scan: DepositScan) => void = () => undefined
       const scanDeposits = vi.fn(() => new Promise<DepositScan>((resolve) => (answer = resolve)))
       const hanging = { ...service.networks.get('ETHEREUM')!, scanDeposits }
       const round = creditDepositsOn(context, 'ETHEREUM', hanging)
@@ -425,6 +425,7 @@ test('a reader that lost its lease does not take it again, and leaves none behin
       expect(await leasedUntil()).toEqual([{ leased_until: null }])
     }
   } finally {
+    answer({ cursor: 'old', found: [] })
     await set("cursor = '1', leased_until = null")
     await own.end()
   }
