@@ -400,7 +400,11 @@ test('a reader that lost its lease does not take it again, and leaves none behin
   const set = (changes: string) =>
     service.db.query(`update network_cursors set ${changes} where network = 'ETHEREUM'`)
   const leasedUntil = async () =>
-    (await service.db.query("select leased_until from network_cursors where network = 'ETHEREUM'")).rows
+    (
+      await service.db.query<{ leased_until: string | null }>(
+        "select leased_until from network_cursors where network = 'ETHEREUM'",
+      )
+    ).rows
   const own = openDatabase(service.url, { max: 4, onError: () => undefined })
   const statements = vi.spyOn(own, 'query')
   const context = { ...service, db: own }
@@ -419,7 +423,7 @@ test('a reader that lost its lease does not take it again, and leaves none behin
         const renewals = await Promise.all(statements.mock.results.map(({ value }) => value as unknown))
         expect(renewals).toContainEqual(expect.objectContaining({ rowCount: isLost ? 0 : 1 }))
       }, WAIT)
-      expect(await leasedUntil()).toEqual([{ leased_until: isLost ? null : expect.any(String) }])
+      expect(await leasedUntil()).toEqual([{ leased_until: isLost ? null : (expect.any(String) as unknown) }])
       answer({ cursor: 'old', found: [] })
       await round
       expect(await leasedUntil()).toEqual([{ leased_until: null }])

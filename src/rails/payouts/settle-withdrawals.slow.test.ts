@@ -864,7 +864,7 @@ describe('over a node', () => {
     let stuck: () => void = () => undefined
     const firstIsStuck = new Promise<void>((resolve) => (stuck = resolve))
     let isTaken = false
-    vi.spyOn(own, 'query').mockImplementation((async (...query: unknown[]) => {
+    own.query = (async (...query: unknown[]) => {
       const { text = String(query[0]), values = query[1] } = query[0] as { text?: string; values?: unknown }
       const [customer] = values as string[]
       if (text.includes('with leased as')) {
@@ -874,7 +874,7 @@ describe('over a node', () => {
       } else if (isTaken && text.includes('returning leased_until') && customer === leased[0])
         await firstIsStuck
       return send(...query)
-    }) as never)
+    }) as Database['query']
     try {
       const broadcast: NetworkAdapter['broadcast'] = async (withdrawals) => {
         isTaken = true
