@@ -28,6 +28,10 @@ const CLAIM_MAX = 500
  */
 export const LEASE_MS = 6_000
 const RENEWALS_PER_LEASE = 3
+/** For how long leases are renewed: a worker that takes longer hangs, and another goes on in its place. */
+const RENEWED_MS_MAX = 60_000
+/** Leases that are renewed at once, so that the pool has connections for the work itself. */
+const AT_ONCE = 4
 
 /** A customer's withdrawals over one network that are in a state and due. */
 export interface Work {
@@ -188,14 +192,20 @@ export async function renewKept(db: Database, lease: Lease): Promise<void> {
   lease.leased_until = rows[0]?.leased_until ?? lease.leased_until
 }
 
-/** Renews a lease until the returned function is called, so that it ends soon after its process and never before the work. */
-export function keepRenewing(renew: () => Promise<void>): () => Promise<void> {
-  let renewal: Promise<void> | undefined
+/**
+ * Renews leases, also those that are added meanwhile, until the returned function is called. A lease ends before the work
+ * does where it cannot be renewed, or where the work hangs.
+ */
+export function keepRenewing<T>(leases: T[], renew: (lease: T) => Promise<void>): () => Promise<void> {
+  const until = performance.now() + RENEWED_MS_MAX
+  let renewal: Promise<unknown> | undefined
   const timer = setInterval(() => {
-    // A lease that cannot be renewed ends.
-    renewal ??= renew()
-      .catch(() => undefined)
-      .finally(() => (renewal = undefined))
+    if (performance.now() > until) return clearInterval(timer)
+    const due = leases.values()
+    const renewDue = async () => {
+      for (const lease of due) await renew(lease).catch(() => undefined)
+    }
+    renewal ??= Promise.all(Array.from({ length: AT_ONCE }, renewDue)).finally(() => (renewal = undefined))
   }, LEASE_MS / RENEWALS_PER_LEASE)
   return async () => {
     clearInterval(timer)

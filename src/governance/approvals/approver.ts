@@ -83,15 +83,17 @@ const HANDED_OUT: AuditAction[] = [
   'operator.create',
   'operator.link',
 ]
-/** Most actors behind some orders. */
+/** Most actors behind an order. */
 const BEHIND_MAX = 1_000
 /** How long tokens outlive the end of their secret, at most. */
 const DAY_MS = 86_400_000
 
+const tooMany = ({ id }: Actor) => new Error(`more than ${BEHIND_MAX} actors are behind ${id}`)
+
 interface HandedOut extends Actor {
   /** Whose credential it was. */
   to: string
-  /** When the secret ended; null while it is in force. */
+  /** When the last secret from this actor ended; null while it is in force. */
   ended_ms: number | null
 }
 
@@ -116,8 +118,9 @@ export async function actorsBehind(
     for (const owner of some.length === 0 ? [] : [customerId, PLATFORM_ID]) {
       const { rows } = await db.query<HandedOut>(
         `
-        select distinct subject_id as to, actor_type as type, actor_id as id,
-               (extract(epoch from ended_at::timestamptz) * 1000)::float8 as ended_ms
+        select subject_id as to, actor_type as type, actor_id as id,
+               case when bool_and(ended_at is not null)
+                    then (extract(epoch from max(ended_at::timestamptz)) * 1000)::float8 end as ended_ms
         from (
           select subject_id, actor_type, actor_id,
                  lag(changes -> 'after' ->> 'previous_secret_expires_at')
@@ -125,7 +128,8 @@ export async function actorsBehind(
           from audit_log
           where customer_id = $1 and subject_id = any ($2) and action = any ($3)
         ) as handed_out
-        where ended_at is null or ended_at::timestamptz > to_timestamp($4::float8 / 1000)`,
+        where ended_at is null or ended_at::timestamptz > to_timestamp($4::float8 / 1000)
+        group by 1, 2, 3`,
         [owner, some.map(({ id }) => id), HANDED_OUT, since],
       )
       found.push(...rows)
@@ -135,8 +139,7 @@ export async function actorsBehind(
         id,
         found.filter(({ to }) => to === id),
       )
-    if (handedOut.size + found.length > BEHIND_MAX)
-      throw new Error(`more than ${BEHIND_MAX} actors are behind ${orders[0]!.initiator.id}`)
+    if (handedOut.size > BEHIND_MAX * orders.length) throw tooMany(orders[0]!.initiator)
     next = found
   }
   return orders.map(({ id: orderId, initiator }) => {
@@ -148,6 +151,7 @@ export async function actorsBehind(
           !behind.some((known) => known.type === type && known.id === id)
         )
           behind.push({ type, id })
+    if (behind.length > BEHIND_MAX) throw tooMany(initiator)
     return behind
   })
 }

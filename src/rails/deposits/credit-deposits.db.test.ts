@@ -2,7 +2,7 @@
  * Incoming transfers are credited once, however often they are read and by however many workers. A deposit that
  * cannot be credited delays no other. A payment of Bursar to one of its own deposit addresses arrives there.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import {
   fund,
   MASTER_KEYS,
@@ -34,6 +34,8 @@ beforeAll(async () => {
   service = await startTestService()
 })
 afterAll(() => service.close())
+
+const WAIT = { timeout: 40_000 }
 
 /** A network that returns these deposits in every scan, with a cursor that counts the scans. */
 function networkOf(found: FoundDeposit[]): { networks: Networks; cursors: (string | null)[] } {
@@ -392,6 +394,45 @@ test('a network that hangs delays no other', async () => {
   await expect.poll(() => transfersOf(customer)).toHaveLength(1)
   answer()
   expect(await round).toBe(1)
+})
+
+test('a reader that lost its lease does not take it again, and leaves none behind', async () => {
+  const set = (changes: string) =>
+    service.db.query(`update network_cursors set ${changes} where network = 'ETHEREUM'`)
+  const leasedUntil = async () =>
+    (
+      await service.db.query<{ leased_until: string | null }>(
+        "select leased_until from network_cursors where network = 'ETHEREUM'",
+      )
+    ).rows
+  const own = openDatabase(service.url, { max: 4, onError: () => undefined })
+  const statements = vi.spyOn(own, 'query')
+  const context = { ...service, db: own }
+  let answer: (scan: DepositScan) => void = () => undefined
+  await creditDeposits({ ...service, networks: networkOf([]).networks })
+  try {
+    for (const isLost of [true, false]) {
+      const scanDeposits = vi.fn(() => new Promise<DepositScan>((resolve) => (answer = resolve)))
+      const hanging = { ...service.networks.get('ETHEREUM')!, scanDeposits }
+      const round = creditDepositsOn(context, 'ETHEREUM', hanging)
+      await vi.waitFor(() => expect(scanDeposits).toHaveBeenCalled(), WAIT)
+      statements.mockClear()
+      // Another has read the network meanwhile.
+      await set(isLost ? "cursor = 'later', leased_until = null" : "cursor = 'latest'")
+      await vi.waitFor(async () => {
+        const renewals = await Promise.all(statements.mock.results.map(({ value }) => value as unknown))
+        expect(renewals).toContainEqual(expect.objectContaining({ rowCount: isLost ? 0 : 1 }))
+      }, WAIT)
+      expect(await leasedUntil()).toEqual([{ leased_until: isLost ? null : (expect.any(String) as unknown) }])
+      answer({ cursor: 'old', found: [] })
+      await round
+      expect(await leasedUntil()).toEqual([{ leased_until: null }])
+    }
+  } finally {
+    answer({ cursor: 'old', found: [] })
+    await set("cursor = '1', leased_until = null")
+    await own.end()
+  }
 })
 
 test('a deposit triggers the rule of its address', async () => {

@@ -1,7 +1,7 @@
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { parseStoredAmount } from '../../contract/assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { transaction, violatedConstraint, type Database } from '../../db/database.ts'
+import { transaction, violatedConstraint, type Database, type Queryable } from '../../db/database.ts'
 import { inParts } from '../../db/each-alone.ts'
 import type { RailsContext } from '../context.ts'
 import { creditedAs, CREDITED_ONCE } from '../../money/movements/credited-deposits.ts'
@@ -100,10 +100,7 @@ async function readOn(
   if (lease === undefined) return false
   try {
     // With no transaction open, because nodes may take long and connections are few.
-    const renew = async () => {
-      lease.leased_until = (await takeLease(db, network, lease))?.leased_until ?? lease.leased_until
-    }
-    const stop = keepRenewing(renew)
+    const stop = keepRenewing([lease], (own) => renewLease(db, network, own, LEASE_MS))
     let scan: DepositScan
     try {
       scan = await adapter.scanDeposits(lease.cursor)
@@ -124,7 +121,7 @@ async function readOn(
         [network, scan.cursor, lease.cursor],
       )
       // Another worker was faster, and has recorded these deposits.
-      if (rowCount === 0) return
+      if (rowCount === 0) return renewLease(tx, network, lease, null)
       await recordIncoming(tx, ledger, network, scan.found)
       await recordRefills(tx, network, scan.refills ?? [])
       await scan.keep?.(tx)
@@ -133,10 +130,7 @@ async function readOn(
       throw new AggregateError(scan.failed, `${scan.failed.length} addresses of ${network} were not read`)
     return scan.isBehind ?? false
   } catch (error) {
-    await db.query(
-      'update network_cursors set leased_until = null where network = $1 and leased_until = $2',
-      [network, lease.leased_until],
-    )
+    await renewLease(db, network, lease, null)
     if (error instanceof ChainReorganised) await stopForReorganisation(db, network, adapter, error.message)
     throw error
   }
@@ -150,21 +144,34 @@ interface Lease {
 }
 
 /**
- * Leases a network for reading, or renews this worker's lease; undefined while another worker has one. A lease that would outlast
- * a new one shows that the clock was set back, and is ignored.
+ * Leases a network for reading; undefined while another worker has a lease. One that would outlast a new one shows that the
+ * clock was set back, and is ignored.
  */
-async function takeLease(db: Database, network: CryptoNetwork, own?: Lease): Promise<Lease | undefined> {
+async function takeLease(db: Database, network: CryptoNetwork): Promise<Lease | undefined> {
   const { rows } = await db.query<{ cursor: string; leased_until: string }>(
     `
     update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
-    where network = $1 and (leased_until is null or leased_until <= clock_timestamp() or leased_until = $3
+    where network = $1 and (leased_until is null or leased_until <= clock_timestamp()
                             or leased_until > clock_timestamp() + make_interval(secs => $2::float8 / 1000))
     returning cursor, leased_until`,
-    [network, LEASE_MS, own?.leased_until],
+    [network, LEASE_MS],
   )
   if (rows[0] !== undefined) return rows[0]
   const { rowCount } = await db.query('select 1 from network_cursors where network = $1', [network])
   return rowCount === 0 ? { cursor: null, leased_until: null } : undefined
+}
+
+/** Renews a worker's own lease, or ends it where `ms` is null. A lost one is not taken again: its cursor may be old. */
+async function renewLease(db: Queryable, network: CryptoNetwork, lease: Lease, ms: number | null) {
+  if (lease.leased_until === null) return
+  const { rows } = await db.query<Lease>(
+    `
+    update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
+    where network = $1 and leased_until = $2
+    returning leased_until`,
+    [network, lease.leased_until, ms],
+  )
+  lease.leased_until = rows[0]?.leased_until ?? null
 }
 
 // ---------------------------------------------------------------------------------------------- crediting

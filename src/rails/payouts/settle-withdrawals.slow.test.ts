@@ -702,6 +702,8 @@ describe('over a node', () => {
     return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
   }
 
+  const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 40_000 })
+
   test('signatures are recorded in small batches: a failure loses its own batch only', async () => {
     const customer = await newCustomer(service)
     const created: Transfer[] = []
@@ -795,7 +797,6 @@ describe('over a node', () => {
       )
       return rows[0]
     }
-    const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 40_000 })
     const dying = openDatabase(service.url, { max: 4, onError: () => undefined })
     let wake: (error: Error) => void = () => undefined
     const hangs = new Promise<never>((_, reject) => (wake = reject))
@@ -823,6 +824,101 @@ describe('over a node', () => {
     expect(broadcast).toHaveBeenCalledTimes(1)
     await requireEnd(created, await read(customer, created), 'ORDINARY')
     await requireClean()
+  })
+  /** Signed withdrawals of several customers, and when each one's lease ends. */
+  async function signedOf(customers: number) {
+    const made = Array.from({ length: customers }, async () => {
+      const customer = await newCustomer(service)
+      return { customer, created: await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' }) }
+    })
+    const all = await Promise.all(made)
+    const down = () => Promise.reject(new NodeFailure('down'))
+    await settleWithdrawals(service.db, overNode({ broadcast: down })).catch(() => 0)
+    expect(await inStates(all.map(({ created }) => created))).toEqual({ SIGNED: customers })
+    await hurry()
+    const leases = async () => {
+      const { rows } = await service.db.query<{ customer_id: string; leased_until: string | null }>(
+        'select customer_id, leased_until from outgoing_transfers where transfer_id = any ($1)',
+        [all.map(({ created }) => created.id)],
+      )
+      return new Map(rows.map((row) => [row.customer_id, row.leased_until]))
+    }
+    const requireEnds = async () => {
+      await settleAll(overNode({}))
+      for (const { customer, created } of all)
+        await requireEnd(created, await read(customer, created), 'ORDINARY')
+      await requireClean()
+    }
+    return { leases, requireEnds }
+  }
+
+  test('leases are renewed while others are taken, and none waits for the renewal of another', async () => {
+    const { leases, requireEnds } = await signedOf(2)
+    const own = openDatabase(service.url, { max: 6, onError: () => undefined })
+    const send = own.query.bind(own) as (...query: unknown[]) => Promise<unknown>
+    const leased: string[] = []
+    const grows = async (customer: string) => {
+      const before = (await leases()).get(customer)!
+      await eventually(async () => expect((await leases()).get(customer)! > before).toBe(true))
+    }
+    let stuck: () => void = () => undefined
+    const firstIsStuck = new Promise<void>((resolve) => (stuck = resolve))
+    let isTaken = false
+    own.query = (async (...query: unknown[]) => {
+      const { text = String(query[0]), values = query[1] } = query[0] as { text?: string; values?: unknown }
+      const [customer] = values as string[]
+      if (text.includes('with leased as')) {
+        // The second lease is taken once the first was renewed.
+        if (leased.length > 0) await grows(leased[0]!)
+        leased.push(customer!)
+      } else if (isTaken && text.includes('returning leased_until') && customer === leased[0])
+        await firstIsStuck
+      return send(...query)
+    }) as Database['query']
+    try {
+      const broadcast: NetworkAdapter['broadcast'] = async (withdrawals) => {
+        isTaken = true
+        await grows(leased[1]!)
+        stuck()
+        return service.networks.get('ETHEREUM')!.broadcast(withdrawals)
+      }
+      expect(await settleWithdrawals(own, overNode({ broadcast }))).toBe(2)
+      expect(leased).toHaveLength(2)
+    } finally {
+      stuck()
+      await own.end()
+    }
+    await requireEnds()
+  })
+
+  test('a worker that hangs does not renew its lease for ever', async () => {
+    const { leases, requireEnds } = await signedOf(1)
+    const real = service.networks.get('ETHEREUM')!
+    let wake: () => void = () => undefined
+    const hangs = new Promise<void>((resolve) => (wake = resolve))
+    const hanging = vi.fn<NetworkAdapter['broadcast']>(async (withdrawals) => {
+      await hangs
+      return real.broadcast(withdrawals)
+    })
+    const worker = settleWithdrawals(service.db, overNode({ broadcast: hanging }))
+    await eventually(async () => expect(hanging).toHaveBeenCalled())
+    const clock = vi.spyOn(performance, 'now')
+    const began = performance.timeOrigin
+    try {
+      clock.mockImplementation(() => Date.now() - began + 61_000)
+      const broadcast = vi.fn(real.broadcast.bind(real))
+      await eventually(async () => {
+        await settleWithdrawals(service.db, overNode({ broadcast }))
+        expect(broadcast).toHaveBeenCalledTimes(1)
+      })
+    } finally {
+      clock.mockRestore()
+      wake()
+    }
+    // What the other has recorded stands.
+    expect(await worker).toBe(0)
+    expect([...(await leases()).values()]).toEqual([null])
+    await requireEnds()
   })
 })
 

@@ -42,6 +42,8 @@ const LOOP = originOfLoop('settlement')
 const SIGN_MAX = 100
 /** Most withdrawals that a node is asked about at once. */
 const FOLLOW_MAX = 500
+/** Most customers whose withdrawals those are: leases of more could not be renewed in time over a slow connection. */
+const CUSTOMERS_MAX = 100
 /** For how long a round goes on signing over a real network, before it follows what is signed. */
 const SIGN_MS_MAX = 20_000
 
@@ -201,11 +203,11 @@ async function settleOverNode(
     for (let batches = 0; customers.length > 0 && (batches === 0 || performance.now() < until); batches++) {
       const { remaining, signedFor } = await signBatch(round, network, customers, at, adapter)
       customers = remaining
-      await followAll(round, network, signedFor, adapter)
+      while (signedFor.length > 0) await followBatch(round, network, signedFor, adapter)
     }
   }
   const underWay = customersOf(work.filter(({ state }) => state !== 'NEW' && state !== 'HELD'))
-  await followAll(round, network, underWay, adapter)
+  while (underWay.length > 0) await followBatch(round, network, underWay, adapter)
 }
 
 /**
@@ -278,38 +280,18 @@ async function claimToSign(
   return { claimed, remaining: [] }
 }
 
-/** Leases and follows all transactions of these customers that are due. */
-async function followAll(
+/**
+ * Takes as many customers out of `customers` as a batch takes. Leases their withdrawals, asks the node about them with no
+ * transaction open, records what it said, and releases the others.
+ */
+async function followBatch(
   round: Round,
   network: PayoutNetwork,
   customers: string[],
   adapter: Payer,
 ): Promise<void> {
-  let leases: Lease[] = []
-  let room = FOLLOW_MAX
-  for (const [index, customer_id] of customers.entries()) {
-    const lease = await leaseKept(round.db, { customer_id, network }, room)
-    if (lease.kept.length > 0) leases.push(lease)
-    room -= lease.kept.length
-    if (room > 0 && index < customers.length - 1) continue
-    await followLeased(round, network, leases, adapter)
-    leases = []
-    room = FOLLOW_MAX
-  }
-}
-
-/** Asks the node about leased withdrawals with no transaction open, records what it said, and releases the others. */
-async function followLeased(
-  round: Round,
-  network: PayoutNetwork,
-  leases: Lease[],
-  adapter: Payer,
-): Promise<void> {
-  if (leases.length === 0) return
-  const leased = leases.flatMap(({ kept }) => kept)
-  const stop = keepRenewing(async () => {
-    for (const lease of leases) await renewKept(round.db, lease)
-  })
+  const leases: Lease[] = []
+  const stop = keepRenewing(leases, (lease) => renewKept(round.db, lease))
   const recorded = new Set<string>()
   const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>, name?: string) => {
     const steps = await attempt(round, () => transaction(round.db, makeSteps), name)
@@ -318,6 +300,13 @@ async function followLeased(
     for (const { withdrawal } of steps) recorded.add(withdrawal.transfer_id)
   }
   try {
+    for (let room = FOLLOW_MAX; room > 0 && leases.length < CUSTOMERS_MAX && customers.length > 0;) {
+      const lease = await leaseKept(round.db, { customer_id: customers.shift()!, network }, room)
+      if (lease.kept.length > 0) leases.push(lease)
+      room -= lease.kept.length
+    }
+    if (leases.length === 0) return
+    const leased = leases.flatMap(({ kept }) => kept)
     const followed = await attempt(round, () => follow(round.db, leased, adapter, round.failures))
     if (followed === undefined) return
     const { answered, steps, stuck } = followed

@@ -14,7 +14,7 @@ import {
   type TestCustomer,
 } from '../../../test/support.ts'
 import { registerApiClient, rotateSecret } from '../../access/tokens/api-clients.ts'
-import type { ActorType, Origin } from '../../contract/actor.ts'
+import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
 import type { Approval, ApprovalDecision } from '../../contract/approval.ts'
 import { transaction } from '../../db/database.ts'
 import { newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
@@ -141,6 +141,37 @@ describe('who is behind an order', () => {
       )
     for (const owner of [PLATFORM_ID, customer.customer_id])
       expect(await behind('OPERATOR', `${bob}-${owner}`, 9)).toEqual([eve])
+  })
+
+  test('is counted for each order, and once for each actor', async () => {
+    const initiators = Array.from({ length: 700 }, (): Actor => ({
+      type: 'API_CLIENT',
+      id: crypto.randomUUID(),
+    }))
+    const rotations = Array.from({ length: 3 }, () =>
+      audited(by('OPERATOR', bob), 'api_client.rotate', initiators[0]!.id, {
+        after: { previous_secret_expires_at: new Date(Date.now() + 60_000).toISOString() },
+      }),
+    )
+    const made = initiators.map(({ id }) => audited(by('OPERATOR', eve), 'api_client.create', id))
+    const now = await transaction(service.db, async (tx) => {
+      await recordNow(tx, customer.customer_id, ...made, ...rotations)
+      return readClock(tx)
+    })
+    const orders = initiators.map((initiator) => ({ id: newId(now), initiator }))
+    const [first, ...others] = await actorsBehind(service.db, customer.customer_id, orders)
+    expect(
+      first!
+        .slice(1)
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual([eve, bob].toSorted())
+    for (const behind of others) expect(behind.slice(1)).toEqual([{ type: 'OPERATOR', id: eve }])
+    const crowd = Array.from({ length: 1_000 }, () =>
+      audited(by('OPERATOR', crypto.randomUUID()), 'api_client.rotate', initiators[0]!.id),
+    )
+    await transaction(service.db, (tx) => recordNow(tx, customer.customer_id, ...crowd))
+    await expect(actorsBehind(service.db, customer.customer_id, orders)).rejects.toThrow('more than 1000')
   })
 })
 
