@@ -164,7 +164,7 @@ async function takeLease(db: Database, network: CryptoNetwork): Promise<Lease | 
 /** Renews a worker's own lease, or ends it where `ms` is null. A lost one is not taken again: its cursor may be old. */
 async function renewLease(db: Queryable, network: CryptoNetwork, lease: Lease, ms: number | null) {
   if (lease.leased_until === null) return
-  const { rows } = await db.query<Lease>(
+  const { rows } = await db.query<Pick<Lease, 'leased_until'>>(
     `
     update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
     where network = $1 and leased_until = $2
