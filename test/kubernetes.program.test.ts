@@ -60,6 +60,7 @@ interface Rendered {
     replicas: number
     selector: { matchLabels: Record<string, string> }
     template: { metadata: { labels: Record<string, string> }; spec: Pod }
+    jobTemplate?: { spec: { template: { spec: Pod } } }
     podSelector: { matchLabels: Record<string, string> }
     ingress: { ports: { port: string }[] }[]
   }
@@ -104,7 +105,7 @@ describe.skipIf(!HAS_HELM)('the chart', () => {
     expect(found, `${kind} ${name}`).toHaveLength(1)
     return found[0]!
   }
-  const podOf = (object: Rendered) => object.spec.template.spec
+  const podOf = ({ spec }: Rendered) => (spec.jobTemplate?.spec ?? spec).template.spec
   const secretsOf = (pod: Pod) => [
     ...pod.volumes.flatMap(({ secret }) => secret?.secretName ?? []),
     ...pod.containers[0]!.env.flatMap(({ valueFrom }) =>
@@ -118,6 +119,7 @@ describe.skipIf(!HAS_HELM)('the chart', () => {
   const api = () => one('Deployment', 'pay-api')
   const worker = () => one('Deployment', 'pay-worker')
   const migrate = () => one('Job', 'pay-migrate')
+  const verify = () => one('CronJob', 'pay-verify')
 
   test('has a version of its own for each release, and renders what Kubernetes needs', () => {
     const chart = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8')) as {
@@ -126,10 +128,10 @@ describe.skipIf(!HAS_HELM)('the chart', () => {
     }
     expect(chart).toMatchObject({ version, appVersion: version })
     expect(all.map(({ kind }) => kind).sort()).toEqual([
-      ...['Deployment', 'Deployment', 'Ingress', 'Job', 'NetworkPolicy', 'NetworkPolicy'],
+      ...['CronJob', 'Deployment', 'Deployment', 'Ingress', 'Job', 'NetworkPolicy', 'NetworkPolicy'],
       ...['PodDisruptionBudget', 'PodDisruptionBudget', 'Service', 'Service', 'ServiceMonitor'],
     ])
-    for (const object of [api(), worker(), migrate()])
+    for (const object of [api(), worker(), migrate(), verify()])
       expect(podOf(object).containers[0]!.image).toBe(`registry.example.com/bursar:${version}`)
   })
 
@@ -147,6 +149,8 @@ describe.skipIf(!HAS_HELM)('the chart', () => {
     expect(ofWorker).toMatchObject({ worker: true, host: '127.0.0.1', mode: 'live' })
     expect(readSettings(environmentOf(podOf(migrate())))).toMatchObject({ mode: 'live' })
     expect(podOf(migrate()).containers[0]!.args).toEqual(['migrate'])
+    expect(readSettings(environmentOf(podOf(verify())))).toMatchObject({ mode: 'live' })
+    expect(podOf(verify()).containers[0]!.args).toEqual(['verify', '--json'])
     for (const object of [api(), worker()]) {
       const { drainDelayMs, shutdownTimeoutMs } = readSettings(environmentOf(podOf(object)))
       const seconds = podOf(object).terminationGracePeriodSeconds
@@ -172,6 +176,7 @@ describe.skipIf(!HAS_HELM)('the chart', () => {
       'bursar-database/url',
       'bursar-master-key',
     ])
+    expect(secretsOf(podOf(verify())).sort()).toEqual(['bursar-database/url', 'bursar-master-key'])
     expect(migrate().metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' })
     const ports = (name: string) =>
       one('NetworkPolicy', name).spec.ingress.flatMap(({ ports }) => ports.map(({ port }) => port))
@@ -179,7 +184,7 @@ describe.skipIf(!HAS_HELM)('the chart', () => {
   })
 
   test('nothing is root, writes outside its folders, or has a token of the cluster', () => {
-    for (const object of [api(), worker(), migrate()]) {
+    for (const object of [api(), worker(), migrate(), verify()]) {
       const pod = podOf(object)
       expect(pod.automountServiceAccountToken).toBe(false)
       expect(pod.securityContext).toMatchObject({
@@ -210,6 +215,7 @@ describe.skipIf(!HAS_HELM)('the chart', () => {
     ['no Secret of the database', { secrets: { database: '', masterKey: 'a' } }, 'database'],
     ['a base URL without a scheme', { baseUrl: 'bursar.example.com' }, 'baseUrl'],
     ['a master key among the settings', { settings: { BURSAR_MASTER_KEY: 'a' } }, 'BURSAR_MASTER_KEY'],
+    ['a misspelt value', { replicaCount: 3 }, 'replicaCount'],
     ['a setting that the chart makes', { settings: { BURSAR_WORKER: true } }, 'BURSAR_WORKER'],
   ])('%s is refused', (_, change, message) => {
     expect(() => render({ ...VALUES, ...change })).toThrow(message)
