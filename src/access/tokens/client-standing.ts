@@ -139,11 +139,12 @@ const LATELY = "> (select clock_timestamp() - interval '25 hours')"
 const DISABLED_CALLERS = `
   select 'clients' as kind, id::text, 0 as generation, null as sealed, null as mac from api_clients where disabled_at ${LATELY}
   union all
-  select 'clients', r.id::text, 0, case when r.sealed_at > l.created_at then s.sealed end, s.mac
-  from audit_log l
-  join api_clients r on r.customer_id = l.customer_id and r.id::text = l.subject_id
-  cross join lateral (select ${sealOf('api_clients')}) s
-  where l.action in ('api_client.disable', 'api_client.delete') and l.created_at ${LATELY}
+  select 'clients', id::text, 0, case when sealed_at > ended_at then sealed end, mac
+  from (
+    select l.created_at as ended_at, r.id, r.sealed_at, ${sealOf('api_clients')}
+    from audit_log l
+    join api_clients r on r.customer_id = l.customer_id and r.id::text = l.subject_id
+    where l.action in ('api_client.disable', 'api_client.delete') and l.created_at ${LATELY}) ended
   union all
   select 'customers', r.customer_id::text, 0, case when r.lifted_at is not null then ${SEALED_END} end, r.mac
   from customer_freezes r where r.subject = r.customer_id and r.reason = 'DISABLED'
