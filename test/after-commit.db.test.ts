@@ -12,7 +12,7 @@ import { transaction, type Transaction } from '../src/db/database.ts'
 import type { DepositAddress } from '../src/money/records/deposit-address.ts'
 import type { AnyKind } from '../src/money/records/need.ts'
 import { recordChanges } from '../src/money/ledger/audit.ts'
-import { PLATFORM_ID, readClock } from '../src/db/ids.ts'
+import { readClock } from '../src/db/ids.ts'
 import { audited } from '../src/money/records/audited.ts'
 import { creditDepositsOn } from '../src/rails/deposits/credit-deposits.ts'
 import { announceWire } from '../src/rails/wires/pending-wires.ts'
@@ -49,7 +49,7 @@ beforeAll(async () => {
     return query.apply(this, args)
   } as typeof pg.Client.prototype.query
   service = await startTestService()
-  for (const pool of [service.db, service.nodes.of(PLATFORM_ID)])
+  for (const pool of [service.db, ...service.nodes.list().map(({ db }) => db)])
     pool.on('release', (_error, client) => void ended.delete(client))
   ended = new WeakSet()
   sent.late = []

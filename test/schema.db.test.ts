@@ -123,11 +123,13 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   await expect(migrated()).rejects.toThrow('the database is at version 152')
   expect(await database.owner.query(takeOver)).toMatchObject({ rowCount: 1 })
   // That schema lacks what came after it.
-  await database.owner.query(
-    'alter table api_clients drop column name, drop column last_used_at; ' +
-      'drop table transfer_metadata, traces, solana_lanes, refills, asked_addresses, address_series; ' +
-      'alter table evm_holdings drop column account, drop column signature; drop index audit_log_ends, transfers_memo',
-  )
+  for (const change of [
+    'alter table api_clients drop column name, drop column last_used_at',
+    'drop table transfer_metadata, traces, solana_lanes, refills, asked_addresses, address_series',
+    'alter table evm_holdings drop column account, drop column signature',
+    'drop index audit_log_ends, transfers_memo',
+  ])
+    await database.owner.query(change)
   await database.owner.query(
     `insert into transfers (customer_id, id, profile_id, type, direction, status, asset, amount, fee, total, created_at,
                             updated_at, metadata)

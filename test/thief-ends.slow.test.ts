@@ -356,7 +356,7 @@ test('a freeze whose end the database wrote holds everywhere, and is listed', as
     freeze(service.db, TEST_ORIGIN, { kind: 'CUSTOMER', customer_id }, reason, 'a leak')
   const lift = () =>
     service.db.query(
-      "update customer_freezes set lifted_at = clock_timestamp(), sealed_at = clock_timestamp(), mac = 'x'",
+      "update customer_freezes set lifted_at = (select clock_timestamp()), sealed_at = (select clock_timestamp()), mac = 'x'",
     )
   const operator = await createOperator(service.db, ROW_MACS, {
     ...{ name: 'Ada', role: 'ADMIN', customerId: gone.customer_id },
@@ -407,7 +407,7 @@ test('an approval that asks for fewer approvers than the policy changes nothing'
     changes: { subjects: ['WEBHOOKS'], approvals: 2 },
   })
   await service.db.query(
-    "update approvals set status = 'EXPIRED', ended_at = clock_timestamp() where id = $1",
+    "update approvals set status = 'EXPIRED', ended_at = (select clock_timestamp()) where id = $1",
     [approval_id],
   )
   const { rows } = await service.db.query<{ row: object }>(

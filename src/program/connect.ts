@@ -86,7 +86,11 @@ export async function connect(
     await embedded?.stop()
   }
   try {
-    await db.query('select').catch(blame('DATABASE_URL'))
+    // A busy server may take longer for the first connection than a request may wait for one.
+    const first = () => db.query('select')
+    await first()
+      .catch((error: Error) => (/timeout/.test(error.message) ? first() : Promise.reject(error)))
+      .catch(blame('DATABASE_URL'))
     if (!checked) changes.tellOthers(db, (err) => log.debug({ err }, NOT_TOLD))
     return { db, open, ownerUrl, close }
   } catch (error) {

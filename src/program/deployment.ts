@@ -32,7 +32,9 @@ export async function readStamp(db: Queryable): Promise<Stamp | undefined> {
 
 /** Keeps when `bursar verify` ended, and how much it found: metrics and doctor read it in other processes. */
 export async function recordVerify(db: Queryable, findings: number): Promise<void> {
-  await db.query('update deployment set verified_at = clock_timestamp(), verify_findings = $1', [findings])
+  await db.query('update deployment set verified_at = (select clock_timestamp()), verify_findings = $1', [
+    findings,
+  ])
 }
 
 const VERIFY_HOURS_MAX = 48

@@ -691,7 +691,7 @@ test('a nonce that the signer will not sign is used up by its approvers, and hol
     { state: 'ASKED', code: 'SIGNER_REFUSES', detail: expect.stringContaining('ends at nonce 0') as string },
   ])
   await service.owner.query(
-    `update network_transactions set signed_at = signed_at - interval '2 minutes'
+    `update network_transactions set signed_at = (select clock_timestamp() - interval '2 minutes')
      where transfer_ids && $1::uuid[]`,
     [[refused.id, behind.id]],
   )

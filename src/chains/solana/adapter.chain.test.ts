@@ -754,7 +754,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       await adapter.sweep!(round())
       wallet.node.pool.clear()
       await service.owner.query(
-        `update evm_sweeps set lost_since = lost_since - make_interval(secs => 301) where state <> 'DONE'`,
+        `update evm_sweeps set lost_since = (select clock_timestamp() - interval '301 s') where lost_since is not null and state <> 'DONE'`,
       )
       await prepare(wallet)
       const { rows } = await service.db.query(`select state, network_fee from evm_sweeps order by id`)

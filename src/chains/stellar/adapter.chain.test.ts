@@ -715,7 +715,7 @@ test('a second Horizon must show a deposit, and what has used a number', async (
   )
   const { settings, ledger } = service
   const read = async () => {
-    await service.db.query('update incoming_transfers set due_at = clock_timestamp()')
+    await service.db.query('update incoming_transfers set due_at = (select clock_timestamp())')
     return creditDeposits({ db: service.db, ledger, networks: both.networks, settings })
   }
   const reasonOf = async () =>

@@ -3,7 +3,7 @@ import { transaction, type Database, type Queryable, type Transaction } from '..
 import { eachAlone } from '../../db/each-alone.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { nodesOf, type Node, type Nodes } from '../../db/nodes.ts'
-import { lastPeriod, type Period } from './period.ts'
+import { lastPeriod, monthsSince, type Period } from './period.ts'
 import { holdRewardRates } from './reward-rates.ts'
 import { rewardOf, SECONDS_OF_A_DAY, type Day } from './reward.ts'
 import {
@@ -113,11 +113,9 @@ export async function generateEndedMonths(
     [REWARD_ASSET, last.next],
   )
   const [since = last.next] = rows.flatMap((row) => row.since ?? []).sort()
-  const months: Period[] = []
-  for (let month = last; month.name >= since; month = lastPeriod(month.start)) months.unshift(month)
   const generated: Generated[] = []
   await eachAlone(
-    months,
+    monthsSince(since, last),
     ({ name }) => `statements of ${name}`,
     async (month) => {
       const origin = originOfLoop('statements')

@@ -29,3 +29,10 @@ export function lastPeriod(now: string, earlier = 0): Period {
   const month = Temporal.PlainYearMonth.from(now.slice(0, 7)).subtract({ months: 1 + earlier })
   return periodOf(month.toString())!
 }
+
+/** Returns the months from `since` (YYYY-MM) to `last`, the oldest first; none where `since` is later. */
+export function monthsSince(since: string, last: Period): Period[] {
+  const months: Period[] = []
+  for (let month = last; month.name >= since; month = lastPeriod(month.start)) months.unshift(month)
+  return months
+}
