@@ -41,7 +41,9 @@ async function main(): Promise<void> {
 
 async function test(nodes: string): Promise<void> {
   const projects = ['database', 'program', 'chains'].flatMap((name) => ['--project', name])
-  const args = ['vitest', 'run', ...projects, ...process.argv.slice(2)]
+  // Its thief works and is undone in one transaction of one session, which on a cluster reaches the coordinator's tables alone.
+  const leftOut = ['--exclude', 'test/thief.slow.test.ts']
+  const args = ['vitest', 'run', ...projects, ...leftOut, ...process.argv.slice(2)]
   const tests = spawn('npx', args, { stdio: 'inherit', env: { ...process.env, TEST_CITUS_NODES: nodes } })
   const [code] = (await once(tests, 'exit')) as [number | null]
   process.exitCode = code ?? 1

@@ -5,6 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { RecordFailure } from '../src/db/each-alone.ts'
 import { notSerializable, openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { momentAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
@@ -297,7 +298,11 @@ function signal(): [Promise<void>, () => void] {
 }
 
 const causesOf = (error: unknown): unknown[] =>
-  error instanceof AggregateError ? error.errors.flatMap(causesOf) : [error]
+  error instanceof AggregateError
+    ? error.errors.flatMap(causesOf)
+    : error instanceof RecordFailure
+      ? causesOf(error.cause)
+      : [error]
 
 /** The statement that moves the shard of a customer to the other worker. */
 function moveOf(customerId: string): string {

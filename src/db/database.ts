@@ -371,8 +371,8 @@ export function violatedConstraint(error: unknown): string | undefined {
 const SERIALIZATION_FAILURE = '40001'
 const DIVISION_BY_ZERO = '22012'
 
-/** Citus' message when a split has dropped the shard that a statement was planned for. Its code is that of any internal error. */
-const SHARD_DROPPED = /^could not find valid entry for shard \d+$/
+/** Citus' messages when a split has dropped the shard that a statement was planned for. Their code is that of any internal error. */
+const SHARD_DROPPED = /^(could not find valid entry for shard \d+|shard for the given value does not exist)$/
 
 /** Whether the database ended a transaction because of concurrent ones. The transaction changed nothing and may be retried. */
 export function notSerializable(error: unknown): boolean {

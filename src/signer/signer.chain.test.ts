@@ -690,11 +690,12 @@ test('a nonce that the signer will not sign is used up by its approvers, and hol
     { state: 'ASKED', code: 'SIGNER_REFUSES', detail: expect.stringContaining('more ETH') as string },
     { state: 'ASKED', code: 'SIGNER_REFUSES', detail: expect.stringContaining('ends at nonce 0') as string },
   ])
-  await service.owner.query(
-    `update network_transactions set signed_at = (select clock_timestamp() - interval '2 minutes')
-     where transfer_ids && $1::uuid[]`,
-    [[refused.id, behind.id]],
-  )
+  for (const { id } of [refused, behind])
+    await service.owner.query(
+      `update network_transactions set signed_at = (select clock_timestamp() - interval '2 minutes')
+       where $1 = any (transfer_ids)`,
+      [id],
+    )
   const later = await withdraw(customer, '0.1')
   const networks = networksOn(signer, signer.client)
   await step(networks)
