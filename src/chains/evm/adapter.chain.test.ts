@@ -2916,8 +2916,8 @@ describe('sweeping', () => {
         // Transactions in flight now pay too little, and are replaced.
         await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('30') })
         await chain.mine({ blocks: 1 })
-        await both(hasty)
-        await both(hasty)
+        await both(hasty).catch(overtaken)
+        await both(hasty).catch(overtaken)
         // The token refuses in the block that mines them, so they are reverted.
         if (asset === 'USDG') await setOnToken('setBlocked', [hotWallet.address, true], { first: true })
         await calm(wallet)
