@@ -297,12 +297,10 @@ function signal(): [Promise<void>, () => void] {
   return [new Promise((resolve) => (give = resolve)), give]
 }
 
-const causesOf = (error: unknown): unknown[] =>
-  error instanceof AggregateError
-    ? error.errors.flatMap(causesOf)
-    : error instanceof RecordFailure
-      ? causesOf(error.cause)
-      : [error]
+function causesOf(error: unknown): unknown[] {
+  if (error instanceof AggregateError) return error.errors.flatMap(causesOf)
+  return error instanceof RecordFailure ? causesOf(error.cause) : [error]
+}
 
 /** The statement that moves the shard of a customer to the other worker. */
 function moveOf(customerId: string): string {

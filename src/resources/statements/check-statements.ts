@@ -21,7 +21,9 @@ export async function checkStatements(db: Database): Promise<Finding[]> {
     [REWARD_ASSET, last.next],
   )
   const missing = rows.map(({ customer_id, since, present }) => {
-    const months = monthsSince(since, last).flatMap(({ name }) => (present.includes(name) ? [] : name))
+    const months = monthsSince(since, last)
+      .map(({ name }) => name)
+      .filter((name) => !present.includes(name))
     return warn(
       `customer ${customer_id} held ${REWARD_ASSET}, and has no statement of ${months.join(', ')}`,
       'bursar statements generate --period <YYYY-MM> for each, then bursar statements pay',
