@@ -125,9 +125,11 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   // That schema lacks what came after it.
   for (const change of [
     'alter table api_clients drop column name, drop column last_used_at',
-    'drop table transfer_metadata, traces, solana_lanes, refills, asked_addresses, address_series',
+    ...['transfer_metadata', 'traces', 'solana_lanes', 'refills', 'asked_addresses', 'address_series'].map(
+      (table) => `drop table ${table}`,
+    ),
     'alter table evm_holdings drop column account, drop column signature',
-    'drop index audit_log_ends, transfers_memo',
+    ...['audit_log_ends', 'transfers_memo'].map((index) => `drop index ${index}`),
   ])
     await database.owner.query(change)
   await database.owner.query(
