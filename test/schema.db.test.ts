@@ -122,16 +122,25 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   await haveMigrations(152)
   await expect(migrated()).rejects.toThrow('the database is at version 152')
   expect(await database.owner.query(takeOver)).toMatchObject({ rowCount: 1 })
-  // That schema lacks what came after it.
-  for (const change of [
-    'alter table api_clients drop column name, drop column last_used_at',
-    ...['transfer_metadata', 'traces', 'solana_lanes', 'refills', 'asked_addresses', 'address_series'].map(
-      (table) => `drop table ${table}`,
-    ),
-    'alter table evm_holdings drop column account, drop column signature',
-    ...['audit_log_ends', 'transfers_memo'].map((index) => `drop index ${index}`),
-  ])
-    await database.owner.query(change)
+  // Citus refuses migration 004 (docs/guides/scale-out.md): a cluster's schema has the first four.
+  const has = CLUSTER.length > 0 ? 4 : 1
+  await database.owner.query(
+    "insert into schema_version (version, name) select n, 'earlier' from generate_series(2, $1::int) n",
+    [has],
+  )
+  const later: [migration: number, takenBack: string][] = [
+    [2, 'alter table api_clients drop column name, drop column last_used_at'],
+    [3, 'drop table traces'],
+    [5, 'drop table solana_lanes'],
+    [6, 'drop table refills'],
+    [7, 'drop table address_series'],
+    [7, 'drop table asked_addresses'],
+    [7, 'alter table evm_holdings drop column account, drop column signature'],
+    [9, 'drop index audit_log_ends'],
+    [11, 'drop table transfer_metadata'],
+    [11, 'drop index transfers_memo'],
+  ]
+  for (const [migration, takenBack] of later) if (migration > has) await database.owner.query(takenBack)
   await database.owner.query(
     `insert into transfers (customer_id, id, profile_id, type, direction, status, asset, amount, fee, total, created_at,
                             updated_at, metadata)
@@ -140,18 +149,20 @@ test('the statement of docs/upgrading.md takes over a database from before the f
                   ($1, '{"network_fee": {"rate": 2}}')) made (of, metadata)`,
     [PLATFORM_ID],
   )
-  expect(await migrated()).toEqual([
-    '002.do.names-of-api-clients.sql',
-    '003.do.traces.sql',
-    '004.do.signer.sql',
-    '005.do.solana.sql',
-    '006.do.refills.sql',
-    '007.do.solana-deposits.sql',
-    '008.do.deposits-that-wait.sql',
-    '009.do.ends-in-the-audit-log.sql',
-    '010.do.keys-and-checks.sql',
-    '011.do.filters-by-memo-and-metadata.sql',
-  ])
+  expect(await migrated()).toEqual(
+    [
+      '002.do.names-of-api-clients.sql',
+      '003.do.traces.sql',
+      '004.do.signer.sql',
+      '005.do.solana.sql',
+      '006.do.refills.sql',
+      '007.do.solana-deposits.sql',
+      '008.do.deposits-that-wait.sql',
+      '009.do.ends-in-the-audit-log.sql',
+      '010.do.keys-and-checks.sql',
+      '011.do.filters-by-memo-and-metadata.sql',
+    ].slice(has - 1),
+  )
   const { rows } = await database.owner.query<{ key: string; value: string }>(
     `select key, value from transfer_metadata m join transfers t on t.customer_id = m.customer_id and t.id = m.transfer_id order by key`,
   )

@@ -69,8 +69,7 @@ export async function distribute(owner: Database, serviceRole: string, shards: n
  * distributed database. Returns the tables' names. Throws `DistributionError` for a table without a line in `PLACES`.
  */
 export async function distributeNewTables(tx: Transaction, shards?: number): Promise<string[]> {
-  // A foreign key is made on all shards in one transaction, which must therefore use one connection to each node.
-  await tx.query(`set local citus.multi_shard_modify_mode to 'sequential'`)
+  await onePerNode(tx)
   await tx.query(`set local client_min_messages to 'error'`)
   const { rows } = await tx.query<{ name: string; parents: string[] }>(`
     select c.relname as name,
@@ -100,6 +99,14 @@ export async function distributeNewTables(tx: Transaction, shards?: number): Pro
     placed.push(name)
   }
   return placed
+}
+
+/**
+ * Makes the transaction use one connection to each node. It can then make a foreign key on all shards, and distribute a table
+ * after it has read others.
+ */
+export async function onePerNode(tx: Transaction): Promise<void> {
+  await tx.query(`set local citus.multi_shard_modify_mode to 'sequential'`)
 }
 
 async function place(tx: Transaction, table: string, where: TablePlacement, shards?: number): Promise<void> {

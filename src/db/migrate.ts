@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import Postgrator from 'postgrator'
-import { distributeNewTables, isDistributed } from './distribution.ts'
+import { distributeNewTables, isDistributed, onePerNode } from './distribution.ts'
 import { lacksPrivilege, transaction, withOwner, type Database } from './database.ts'
 import { applyPrivileges, faultsOfRole } from './privileges.ts'
 import { PRIVILEGES } from './tables.ts'
@@ -42,8 +42,10 @@ export async function migrate(owner: Database, serviceRole: string): Promise<str
     const known = await postgrator.getMaxVersion()
     const current = await postgrator.getDatabaseVersion()
     if (current > known) throw newerDatabase(current, known)
+    const distributed = await isDistributed(tx)
+    if (distributed) await onePerNode(tx)
     const applied = await postgrator.migrate()
-    if (await isDistributed(tx)) await distributeNewTables(tx)
+    if (distributed) await distributeNewTables(tx)
     await applyPrivileges(tx, serviceRole)
     return applied.map((migration) => migration.filename.split('/').at(-1)!)
   }).catch((error: Error) => {
