@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Hex } from 'viem'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../test/anvil.ts'
-import { evmAdapter } from '../src/chains/evm/adapter.ts'
+import { evmAdapter } from '../chains/evm/adapter.ts'
 import { openDatabase, type Database } from '../src/db/database.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 

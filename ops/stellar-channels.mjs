@@ -22,7 +22,7 @@ const built = new TransactionBuilder(new Account(source, wallet.sequence), {
 })
 const missing = []
 for (let index = 1; index <= Number(lanes); index++) {
-  // As src/chains/stellar/envelope.ts derives them.
+  // As chains/stellar/envelope.ts derives them.
   const seed = createHmac('sha256', hotWallet.rawSecretKey()).update(`bursar channel ${index}`).digest()
   const key = Keypair.fromRawEd25519Seed(seed)
   const destination = key.publicKey()

@@ -4,20 +4,19 @@
  * records that movements write in the sources. The operations are covered by test/documented-examples.program.test.ts, and the
  * commands by test/audit-commands.db.test.ts: a late statement is an assertion there.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transaction, type Transaction } from '../src/db/database.ts'
 import type { DepositAddress } from '../src/money/records/deposit-address.ts'
 import type { AnyKind } from '../src/money/records/need.ts'
-import { recordChanges } from '../src/money/ledger/audit.ts'
+import { recordChanges } from '../src/audit/audit.ts'
 import { readClock } from '../src/db/ids.ts'
-import { audited } from '../src/money/records/audited.ts'
+import { audited } from '../src/audit/audited.ts'
 import { creditDepositsOn } from '../src/rails/deposits/credit-deposits.ts'
 import { announceWire } from '../src/rails/wires/pending-wires.ts'
 import { recordWireDeposit } from '../src/rails/wires/record-wires.ts'
 import { setPolicy } from './policies.ts'
+import { sources } from './sources.ts'
 import {
   fund,
   newCustomer,
@@ -61,20 +60,14 @@ afterAll(async () => {
   pg.Client.prototype.query = query as typeof pg.Client.prototype.query
 })
 
-const SRC = fileURLToPath(new URL('../src', import.meta.url))
-
 /** The kinds of records that movements write, by name. */
 async function writtenKinds(): Promise<Map<string, AnyKind>> {
   const kinds = new Map<string, AnyKind>()
-  for (const file of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.ts') || file.endsWith('.test.ts')) continue
-    const source = readFileSync(`${SRC}/${file}`, 'utf8')
-    for (const [declared, exported, name] of source.matchAll(
-      /^(export )?const (\w+): RecordKind<[^]*?^}/gm,
-    )) {
+  for (const { file, text } of sources) {
+    for (const [declared, exported, name] of text.matchAll(/^(export )?const (\w+): RecordKind<[^]*?^}/gm)) {
       if (!/^ {2}(async )?write\b/m.test(declared)) continue
       expect(exported, `${name} is not exported: this test must see what it writes`).toBeDefined()
-      const module = (await import(/* @vite-ignore */ `../src/${file}`)) as Record<string, AnyKind>
+      const module = (await import(/* @vite-ignore */ `../${file}`)) as Record<string, AnyKind>
       kinds.set(name!, module[name!]!)
     }
   }

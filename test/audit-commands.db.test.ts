@@ -109,7 +109,7 @@ const CLI = 'test/cli.slow.test.ts'
 const WIRES = 'src/cli/wires.program.test.ts'
 const PAYMENTS = 'src/rails/payouts/operator-commands.db.test.ts'
 const REAL_NETWORKS = 'test/real-networks-serve.chain.test.ts'
-const PSBTS = 'src/chains/bitcoin/psbt.chain.test.ts'
+const PSBTS = 'chains/bitcoin/psbt.chain.test.ts'
 const APPROVALS = 'src/cli/approvals.db.test.ts'
 /** Commands that need more than a database: the test that asserts the record of each, and how it names the action. */
 const ELSEWHERE: Record<string, [file: string, named: string]> = {

@@ -8,7 +8,7 @@ import { homedir, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { HDKey } from 'viem/accounts'
-import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../src/chains/bitcoin/rpc.ts'
+import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../chains/kit/json-rpc.ts'
 import { freePort } from './free-port.ts'
 
 /** Whether the node's program is on the PATH (Debian: litecoind). */

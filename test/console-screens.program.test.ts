@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
-import { magicAddress } from '../src/chains/simulated/magic-addresses.ts'
+import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
 import { sumOf } from '../console/src/format.ts'
 import {
   HAS_CHROMIUM,

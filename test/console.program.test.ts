@@ -10,8 +10,8 @@ import { credentialsFile, type SandboxCredentials } from '../src/program/demo/cr
 import type { CryptoNetwork } from '../src/contract/assets/catalogue.ts'
 import { daysOf, sumOf } from '../console/src/format.ts'
 import { OUTCOMES, PENDING_DEPOSITS } from '../console/src/outcomes.ts'
-import { magicAddress, MAGIC_OUTCOMES, magicOutcome } from '../src/chains/simulated/magic-addresses.ts'
-import { magicDeposit } from '../src/chains/simulated/magic-amounts.ts'
+import { magicAddress, MAGIC_OUTCOMES, magicOutcome } from '../src/networks/simulated/magic-addresses.ts'
+import { magicDeposit } from '../src/networks/simulated/magic-amounts.ts'
 import { PAGE_POLICY } from '../src/http/page-policy.ts'
 import {
   DESKTOP,

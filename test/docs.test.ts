@@ -18,8 +18,9 @@ import {
   magicAccountNumber,
   magicAddress,
   REJECTED_ACCOUNT_NUMBER,
-} from '../src/chains/simulated/magic-addresses.ts'
-import { MAGIC_AMOUNTS } from '../src/chains/simulated/magic-amounts.ts'
+} from '../src/networks/simulated/magic-addresses.ts'
+import { MAGIC_AMOUNTS } from '../src/networks/simulated/magic-amounts.ts'
+import { SOURCE_FOLDERS } from './sources.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
@@ -205,7 +206,7 @@ test('files and folders that documents name exist', () => {
 })
 
 test('documents that code names exist', () => {
-  const files = filesIn(['src', 'client', 'test', 'bench', 'ops'], /\.(ts|sh|yml|sql)$/)
+  const files = filesIn([...SOURCE_FOLDERS, 'client', 'test', 'bench', 'ops'], /\.(ts|sh|yml|sql)$/)
   const missing = files.flatMap((file) =>
     [...read(file).matchAll(/\b(?:docs|examples)\/[\w./-]+\.(?:md|sh)\b|\b[A-Z]{5,}\.md\b/g)]
       .map(([named]) => named)
@@ -218,7 +219,7 @@ test('documents that code names exist', () => {
 
 /** Everything that people write, but for migrations: those that were run must not change. */
 const sources = [
-  ...filesIn(['src', 'client', 'test', 'bench', 'ops', 'examples'], /\.(ts|md|sh|yml)$/),
+  ...filesIn([...SOURCE_FOLDERS, 'client', 'test', 'bench', 'ops', 'examples'], /\.(ts|md|sh|yml)$/),
   ...documents,
 ].filter((file) => file !== 'test/docs.test.ts' && file !== 'client/src/schema.ts')
 

@@ -11,8 +11,8 @@ import { momentAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
 import { ServerCheck } from '../src/db/server-check.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
-import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
+import { WithdrawalMacs } from '../src/audit/withdrawal-macs.ts'
+import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import {
   freeze,
   freezesOfSigning,

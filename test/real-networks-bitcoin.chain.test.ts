@@ -6,9 +6,9 @@ import { originOfLoop } from '../src/contract/actor.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { deposit } from '../src/money/movements/deposit.ts'
-import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
-import { bitcoinAdapter } from '../src/chains/bitcoin/adapter.ts'
-import type { Networks } from '../src/chains/network.ts'
+import { WithdrawalMacs } from '../src/audit/withdrawal-macs.ts'
+import { bitcoinAdapter } from '../chains/bitcoin/adapter.ts'
+import type { Networks } from '../src/networks/network.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import {
   acknowledgeTransaction,

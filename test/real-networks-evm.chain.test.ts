@@ -8,7 +8,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
+import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../src/audit/withdrawal-macs.ts'
 import { newPrivateKey, signStatement } from '../src/governance/approvals/approval-statement.ts'
 import { Policies } from '../src/governance/policy/policy.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'

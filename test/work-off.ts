@@ -1,7 +1,7 @@
 import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
 import type { Database } from '../src/db/database.ts'
 import type { Ledger } from '../src/money/movements/queue.ts'
-import type { Networks } from '../src/chains/network.ts'
+import type { Networks } from '../src/networks/network.ts'
 import type { Settings } from '../src/settings.ts'
 import { readable } from '../src/rails/deposits/credit-deposits.ts'
 import { creditDeposits } from './credit-deposits.ts'

@@ -8,18 +8,18 @@ import { credentialsFile, openCredentials } from '../program/demo/credentials.ts
 import { prepareDatabase, readStamp, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { Ledger } from '../money/movements/queue.ts'
-import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
+import { WithdrawalMacs } from '../audit/withdrawal-macs.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import type { Screening } from '../rails/screening/screening.ts'
 import type { OpenContext } from './define.ts'
 import { ownProcess } from './own-process.ts'
 import { readSettings, type Settings } from '../settings.ts'
-import { sealBalancesWith } from '../money/ledger/balance-macs.ts'
+import { sealBalancesWith } from '../audit/balance-macs.ts'
 import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
 import { withApprovedChange, type RequestedChange } from '../governance/approvals/approved-change.ts'
 import { Policies } from '../governance/policy/policy.ts'
-import { recordMigrations } from '../money/records/audited.ts'
-import { RowMacs } from '../money/records/row-macs.ts'
+import { recordMigrations } from '../audit/audited.ts'
+import { RowMacs } from '../audit/row-macs.ts'
 
 /** Shared by the commands that work on the database: the connection, the roles, and changes that wait for approvers. */
 

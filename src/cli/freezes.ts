@@ -15,7 +15,7 @@ import {
   type FreezeTarget,
 } from '../money/records/freezes.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { selectAuditRecords } from '../money/records/audit-record.ts'
+import { selectAuditRecords } from '../audit/audit-record.ts'
 import { textUpTo, uuid } from './arguments.ts'
 import { inDatabase, requireCustomer, withDatabase, type AtDatabase } from './command-line.ts'
 import { define, oneOf, type CommandOutput, type OpenContext } from './define.ts'

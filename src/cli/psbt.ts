@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
-import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
+import { WithdrawalMacs } from '../audit/withdrawal-macs.ts'
 import {
   exportPsbt,
   importPsbts,

@@ -4,7 +4,7 @@ import type { JsonWebKey } from 'node:crypto'
 import { define, offline, type Subcommand } from './define.ts'
 import { EXIT, fail, stopSignal } from './exit.ts'
 import { ownProcess } from './own-process.ts'
-import type { Signer } from '../signer/service.ts'
+import type { Signer } from '../../signer/service.ts'
 
 export function signerCommands(program: Command): void {
   const signer = define(
@@ -15,7 +15,7 @@ export function signerCommands(program: Command): void {
   define(signer, 'start', 'sign what the configuration allows, until it is stopped; no database is used')
     .requiredOption('--config <file>', 'JSON file')
     .answer(offline, async (_, { config: path }: { config: string }) => {
-      const { serveSigner } = await import('../signer/serve.ts')
+      const { serveSigner } = await import('../../signer/serve.ts')
       const { config, journal, running } = await openSigner(path)
       const server = await serveSigner(running, config.listen)
       stopSignal().addEventListener('abort', () => {
@@ -47,9 +47,9 @@ export function signerCommands(program: Command): void {
 /** The signer of a file, in this process. */
 async function openSigner(path: string) {
   const [{ readSignerConfig }, { Journal }, { Signer }] = await Promise.all([
-    import('../signer/config.ts'),
-    import('../signer/journal.ts'),
-    import('../signer/service.ts'),
+    import('../../signer/config.ts'),
+    import('../../signer/journal.ts'),
+    import('../../signer/service.ts'),
   ])
   const config = await readSignerConfig(path, ownProcess().env)
   const journal = await Journal.open(config.journal)
@@ -79,7 +79,7 @@ function defineSign(signer: Subcommand): void {
     .list(offline, {
       key: 'requests',
       read: async (_, files: string[], options: { config: string; answers?: string }) => {
-        const { answerRequest, readRequests } = await import('../signer/by-hand.ts')
+        const { answerRequest, readRequests } = await import('../../signer/by-hand.ts')
         const requests = await readRequests(files)
         const { answers } = options
         if (answers === undefined) return requests.map(({ shown }) => ({ ...shown, outcome: 'asked' }))
@@ -158,9 +158,9 @@ function defineChange(
     .option('--config <file>', "the signer's JSON file, on its machine, while it does not run")
     .answer(offline, async (_, options: ChangeOptions) => {
       const [{ readChange, changeText }, { signStatement }, { signerClient }] = await Promise.all([
-        import('../signer/journal-changes.ts'),
+        import('../../signer/journal-changes.ts'),
         import('../governance/approvals/approval-statement.ts'),
-        import('../chains/evm/remote-signer.ts'),
+        import('../../chains/evm/remote-signer.ts'),
       ])
       const { network, wallet, transfer, key, approvals: path, socket, config } = options
       const nonce = Number(options.nonce)

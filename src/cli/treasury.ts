@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
-import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
+import { WithdrawalMacs } from '../audit/withdrawal-macs.ts'
 import {
   acknowledgeTransaction,
   cancelTreasuryTransfer,

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { AMOUNT_LENGTH_MAX } from '../contract/fields.ts'
 import { bankReference, findBankWireOf } from '../money/records/bank-wires.ts'
 import { presentOf } from '../db/rows.ts'
-import type { WireOrder } from '../chains/bank/manual-wires.ts'
+import type { WireOrder } from '../networks/bank/manual-wires.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import {
   listOpenWires,

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Networks } from '../chains/network.ts'
+import type { Networks } from '../networks/network.ts'
 import type { ExampleRecords } from '../contract/example-records.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'

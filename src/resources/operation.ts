@@ -12,7 +12,7 @@ import {
 } from '../http/lists.ts'
 import type { OperatorScope } from '../contract/scopes.ts'
 import type { Definition, Operation } from '../http/operation.ts'
-import type { SealedName } from '../money/records/row-macs.ts'
+import type { SealedName } from '../audit/row-macs.ts'
 
 /**
  * Declares one operation: its route, scope, schemas and handler. The schemas validate requests, serialise replies and

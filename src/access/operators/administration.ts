@@ -9,8 +9,8 @@ import { hookOf } from '../../http/authenticate.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import type { Policies } from '../../governance/policy/policy.ts'
-import { namesAll } from '../../money/records/actor-names.ts'
-import type { RowMacs } from '../../money/records/row-macs.ts'
+import { namesAll } from '../../audit/actor-names.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import { administeredToWire } from './fields.ts'
 import {
   disableOperator,

@@ -8,7 +8,7 @@ import { coordinatorOf, type Queryable, type Transaction } from '../../db/databa
 import type { Moment } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
-import { RowMacs } from '../../money/records/row-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import { newestUsdPrices } from '../../money/records/usd-prices.ts'
 import { PolicyDocument } from './policy-document.ts'
 

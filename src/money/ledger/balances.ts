@@ -2,8 +2,8 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { problem } from '../../contract/problems.ts'
 import { arrayLiteral, inOrder, type Transaction } from '../../db/database.ts'
-import { IS_OUTDATED, keyOfBalance, OUTDATED, type BalanceMacs } from './balance-macs.ts'
-import { holds, SEALED_END, type Seal } from './freeze-ends.ts'
+import { IS_OUTDATED, keyOfBalance, OUTDATED, type BalanceMacs } from '../../audit/balance-macs.ts'
+import { holds, SEALED_END, type Seal } from '../../audit/freeze-ends.ts'
 
 export interface BalanceKey {
   profile_id: string

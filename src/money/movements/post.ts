@@ -9,7 +9,7 @@ import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
 import { Holders } from '../records/holders.ts'
 import type { AnyKind, Change, KnownRecords, Need } from '../records/need.ts'
-import type { RowMacs } from '../records/row-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import { insertTraces, type NewTrace } from '../records/traces.ts'
 import {
   isGoverned,
@@ -21,7 +21,7 @@ import {
   type View,
 } from './decision.ts'
 import type { Govern, Governor } from './governor.ts'
-import { addMacs, type WithdrawalMacs } from './withdrawal-macs.ts'
+import { addMacs, type WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 
 export interface PostOptions {
   /** Makes the MACs of withdrawals. Withdrawals accepted without it are never signed. */

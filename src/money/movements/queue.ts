@@ -16,7 +16,7 @@ import { nodesOf, type Nodes } from '../../db/nodes.ts'
 import type { Decision, Movement, Outcome } from './decision.ts'
 import type { Govern } from './governor.ts'
 import { post, type PostOptions } from './post.ts'
-import type { WithdrawalMacs } from './withdrawal-macs.ts'
+import type { WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 
 interface Waiting {
   movement: Movement

@@ -5,7 +5,7 @@ import { problem } from '../../contract/problems.ts'
 import type { Database, Queryable, Transaction } from '../../db/database.ts'
 import { nodesOf, type Nodes } from '../../db/nodes.ts'
 import { RefreshedOfNodes } from '../../db/refreshed-of-nodes.ts'
-import { audited, recordNow } from './audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /** The limits of a customer's requests. Each process counts them for itself, and the settings have their defaults. */
 const REQUEST_LIMITS = {

@@ -15,16 +15,16 @@ import {
   Uuid,
 } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import { placeKey, type AreGiven } from '../../chains/given-addresses.ts'
-import type { Networks } from '../../chains/network.ts'
-import { NodeFailure } from '../../chains/node-failure.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { placeKey, type AreGiven } from '../../networks/given-addresses.ts'
+import type { Networks } from '../../networks/network.ts'
+import { NodeFailure } from '../../networks/node-failure.ts'
 import { requireMayDeposit } from './holders.ts'
-import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
 import { lockOpenProfile } from './profile.ts'
-import { audited } from './audited.ts'
+import { audited } from '../../audit/audited.ts'
 import type { CustomerLimits } from './customer-limits.ts'
-import { recordChanges } from '../ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 export const ConversionTarget = OneOf(

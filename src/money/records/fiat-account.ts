@@ -19,9 +19,9 @@ import { problem } from '../../contract/problems.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { requireHolders } from './holders.ts'
 import type { RecordKind } from './need.ts'
-import { audited } from './audited.ts'
+import { audited } from '../../audit/audited.ts'
 import type { CustomerLimits } from './customer-limits.ts'
-import { recordChanges } from '../ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 const Name = Text(200, 'Name.', 1)

@@ -11,9 +11,9 @@ import {
 } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { orElse, warn, type Finding } from '../../finding.ts'
-import { audited, recordNow } from './audited.ts'
-import { holds } from '../ledger/freeze-ends.ts'
-import { ownRowMacs, RowMacs, sealOf, type Seal } from './row-macs.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
+import { holds } from '../../audit/freeze-ends.ts'
+import { ownRowMacs, RowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { holdersOf, shareLock } from '../../db/locks.ts'
 

@@ -7,7 +7,7 @@ import { orchestrationEventType } from '../../contract/event-types.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { TransferStatus } from '../ledger/transfer.ts'
 import type { RecordKind } from './need.ts'
-import type { RowMacs } from './row-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import {
   Amount,
   AssetSymbol,
@@ -21,8 +21,8 @@ import {
   Uuid,
   WIRE_MEMO_LENGTH_MAX,
 } from '../../contract/fields.ts'
-import { audited } from './audited.ts'
-import { recordChanges } from '../ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 export const OrchestrationStatus = OneOf(['PROCESSING', 'COMPLETED', 'FAILED'], 'Status.')

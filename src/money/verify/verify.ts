@@ -1,13 +1,13 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
-import { disagreementOf, type SignedPayment, type TokenAddresses } from '../../chains/signed-payments.ts'
+import { disagreementOf, type SignedPayment, type TokenAddresses } from '../../networks/signed-payments.ts'
 import { inOrder, onCitus, transaction, type Database, type Transaction } from '../../db/database.ts'
-import { balanceMacs, forgedBalances } from '../ledger/balance-macs.ts'
+import { balanceMacs, forgedBalances } from '../../audit/balance-macs.ts'
 import { PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
-import type { RowMacs } from '../records/row-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import { rowDisagreements } from './row-rules.ts'
-import { notAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import { notAccepted, type WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 
 /** A broken rule: its name, and the record that breaks it. */
 interface Disagreement {

@@ -1,8 +1,8 @@
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { freeze, isFrozenFor, unfreeze } from '../../money/records/freezes.ts'
-import type { RowMacs } from '../../money/records/row-macs.ts'
-import type { DepositScan, NetworkAdapter } from '../../chains/network.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
+import type { DepositScan, NetworkAdapter } from '../../networks/network.ts'
 import {
   foundDepositOf,
   forget,
@@ -12,7 +12,7 @@ import {
   type InBlock,
 } from './incoming-transfers.ts'
 import { type Origin, originOfLoop } from '../../contract/actor.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 
 const LOOP = originOfLoop('deposits')

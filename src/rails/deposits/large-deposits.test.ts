@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { NetworkAdapter } from '../../chains/network.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
 import type { IncomingTransfer } from './incoming-transfers.ts'
 import { divideLarge } from './large-deposits.ts'
 

@@ -1,7 +1,7 @@
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { CENT_DECIMALS, notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
-import type { NetworkAdapter } from '../../chains/network.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
 import { foundDepositOf, type IncomingTransfer, type Waiting } from './incoming-transfers.ts'
 
 /**

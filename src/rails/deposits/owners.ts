@@ -2,8 +2,8 @@ import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.t
 import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { Queryable } from '../../db/database.ts'
 import { compatibleNetworks } from '../../money/records/deposit-address.ts'
-import { sealOf, type Seal } from '../../money/records/row-macs.ts'
-import type { RailsContext } from '../context.ts'
+import { sealOf, type Seal } from '../../audit/row-macs.ts'
+import type { RailsContext } from '../payouts/context.ts'
 
 /** The deposit address, with the profile that is credited and its MAC. */
 export interface AddressOwner extends Seal {

@@ -6,14 +6,14 @@ import { creditedAs, CREDITED_ONCE } from '../../money/movements/credited-deposi
 import { deposit } from '../../money/movements/deposit.ts'
 import { readTransfer, type Transfer } from '../../money/ledger/transfer.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import type { NetworkAdapter } from '../../chains/network.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
 import { takingFromUnattributed } from '../treasury/audit-sweeps.ts'
 import { creditDepositsOn, creditVouched, type Crediting } from './credit-deposits.ts'
 import { paymentOfDeposit } from '../screening/screened-payments.ts'
 import { recordCredited, recordIncoming, selectWaitingDeposit } from './incoming-transfers.ts'
 import { creditTo, FORGED_ADDRESS, genuineAmong, selectOwners } from './owners.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 
 /** Commands for deposits that were missed. */

@@ -14,7 +14,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { signOnlyAccepted, WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 import { runOrchestrations } from '../../resources/orchestrations/run-orchestrations.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'

@@ -1,8 +1,8 @@
 import { ifAllAnswer, type Queryable, type Transaction } from '../../db/database.ts'
 import { inParts, RecordFailure } from '../../db/each-alone.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
-import { unjudged } from '../../chains/judge-alone.ts'
-import { NodeFailure, NodeRefusal } from '../../chains/node-failure.ts'
+import { unjudged } from '../../networks/judge-alone.ts'
+import { NodeFailure, NodeRefusal } from '../../networks/node-failure.ts'
 import type { SigningEvidence } from '../../contract/approval.ts'
 import type {
   BroadcastAnswer,
@@ -12,12 +12,12 @@ import type {
   PaymentStatus,
   Signing,
   Withdrawal,
-} from '../../chains/network.ts'
-import { signedBefore, type SignedBefore } from '../../chains/network-transactions.ts'
-import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../../chains/waiting.ts'
+} from '../../networks/network.ts'
+import { signedBefore, type SignedBefore } from '../../networks/network-transactions.ts'
+import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../../networks/waiting.ts'
 import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
 import { checkBeforeSigning } from './check-before-signing.ts'
-import { behindOthers, ofEachCustomer, signAlone } from '../lease.ts'
+import { behindOthers, ofEachCustomer, signAlone } from './lease.ts'
 import { payingTogether, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
 import {
   deferredStep,

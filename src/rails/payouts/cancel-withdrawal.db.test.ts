@@ -22,9 +22,9 @@ import { type Database, openDatabase, tookTooLong, transaction } from '../../db/
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { keepTransactions } from '../../chains/network-transactions.ts'
-import type { NetworkAdapter, Networks } from '../../chains/network.ts'
-import { NodeRefusal } from '../../chains/node-failure.ts'
+import { keepTransactions } from '../../networks/network-transactions.ts'
+import type { NetworkAdapter, Networks } from '../../networks/network.ts'
+import { NodeRefusal } from '../../networks/node-failure.ts'
 import { CANCELLED_BY, cancelForOperator, NotCancellable } from './cancel-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 

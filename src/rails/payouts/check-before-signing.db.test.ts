@@ -17,8 +17,8 @@ import {
 } from '../../../test/support.ts'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
 import { openDatabase, transaction } from '../../db/database.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
-import type { Networks } from '../../chains/network.ts'
+import { signOnlyAccepted, WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import type { Networks } from '../../networks/network.ts'
 import {
   freeze,
   freezesOfSigning,
@@ -27,7 +27,7 @@ import {
   type FreezeTarget,
 } from '../../money/records/freezes.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { NodeRefusal } from '../../chains/node-failure.ts'
+import { NodeRefusal } from '../../networks/node-failure.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
 const SOLANA = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'

@@ -9,8 +9,8 @@ import type { Judgement } from '../../governance/approvals/approval.ts'
 import { describeFreeze, freezesOfSigning, type Freeze } from '../../money/records/freezes.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { Holders, type Holder } from '../../money/records/holders.ts'
-import type { PayoutNetwork, Payer, PaymentRefusal, Withdrawal } from '../../chains/network.ts'
-import type { WaitingCode, WaitingReason } from '../../chains/waiting.ts'
+import type { PayoutNetwork, Payer, PaymentRefusal, Withdrawal } from '../../networks/network.ts'
+import type { WaitingCode, WaitingReason } from '../../networks/waiting.ts'
 
 /** Whether a withdrawal may be signed now. DEFERRED: it waits. REFUSED: it fails and is refunded. */
 export type SigningDecision =

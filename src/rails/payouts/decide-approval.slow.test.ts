@@ -26,7 +26,7 @@ import {
 } from '../../../test/support.ts'
 import type { Origin } from '../../contract/actor.ts'
 import type { SignedStatement } from '../../contract/approval.ts'
-import { addressFromBytes } from '../../chains/addresses.ts'
+import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import type { ApprovalRequirement } from '../../governance/approvals/approved-withdrawal.ts'
 import { transaction } from '../../db/database.ts'
 import {
@@ -34,8 +34,8 @@ import {
   sealWithdrawal,
   signOnlyAccepted,
   WithdrawalMacs,
-} from '../../money/movements/withdrawal-macs.ts'
-import type { Networks } from '../../chains/network.ts'
+} from '../../audit/withdrawal-macs.ts'
+import type { Networks } from '../../networks/network.ts'
 import { challengeOf, newPrivateKey, signStatement } from '../../governance/approvals/approval-statement.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'

@@ -4,7 +4,7 @@ import type { SignedStatement } from '../../contract/approval.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { momentAt, newId, readClock, type Moment } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
 import { judgeWithdrawals } from '../../governance/approvals/approved-withdrawal.ts'
 import {

@@ -1,6 +1,6 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import type { PayoutNetwork } from '../../chains/network.ts'
+import type { PayoutNetwork } from '../../networks/network.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import type { Step } from './next-step.ts'
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../../contract/refusal.ts'
 import { deadlocked, tookTooLong, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { limitLockWaits } from '../../db/lock-rows.ts'
-import { signedBefore } from '../../chains/network-transactions.ts'
+import { signedBefore } from '../../networks/network-transactions.ts'
 import {
   beginOutgoing,
   lockOutgoing,

@@ -1,9 +1,9 @@
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
-import type { PayoutNetwork, Networks } from '../../chains/network.ts'
-import { keepTransactions } from '../../chains/network-transactions.ts'
-import { signAlone } from '../lease.ts'
+import type { PayoutNetwork, Networks } from '../../networks/network.ts'
+import { keepTransactions } from '../../networks/network-transactions.ts'
+import { signAlone } from './lease.ts'
 import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 /** A withdrawal, and the transaction that pays it. */

@@ -11,8 +11,8 @@ import type {
   SignerAnswer,
   Signing,
   Withdrawal,
-} from '../../chains/network.ts'
-import type { WaitingReason } from '../../chains/waiting.ts'
+} from '../../networks/network.ts'
+import type { WaitingReason } from '../../networks/waiting.ts'
 import type { SigningDecision } from './check-before-signing.ts'
 
 /**

@@ -2,16 +2,16 @@ import { type Database, type Queryable, type Transaction } from '../../db/databa
 import { readClock } from '../../db/ids.ts'
 import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID } from '../../money/records/treasury.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type {
   BroadcastWithdrawal,
   PayoutNetwork,
   PaidWithdrawal,
   SignedTransaction,
   Withdrawal,
-} from '../../chains/network.ts'
-import { SHORT } from '../../chains/longest-waiting.ts'
-import { selectPayees } from '../../chains/network-transactions.ts'
+} from '../../networks/network.ts'
+import { SHORT } from '../../networks/longest-waiting.ts'
+import { selectPayees } from '../../networks/network-transactions.ts'
 import { SCREENING } from '../screening/screening.ts'
 import type { State, Step } from './next-step.ts'
 import { arraysOf } from '../../db/rows.ts'

@@ -12,15 +12,15 @@ import {
   type PlatformAccount,
   type Posting,
 } from '../../money/ledger/entries.ts'
-import { balanceMacs } from '../../money/ledger/balance-macs.ts'
+import { balanceMacs } from '../../audit/balance-macs.ts'
 import { LedgerTransaction, type ChangedTransfer } from '../../money/ledger/ledger-transaction.ts'
-import { requireAccepted, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { requireAccepted, WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 import { endApprovalsOf } from '../../governance/approvals/approval.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { endOrchestrations, type EndedTransfer } from '../../money/records/orchestration.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
-import { keepUsedBy } from '../../chains/network-transactions.ts'
-import { isSimulatedPayment } from '../../chains/simulated/adapter.ts'
+import { keepUsedBy } from '../../networks/network-transactions.ts'
+import { isSimulatedPayment } from '../../networks/simulated/adapter.ts'
 import type { Step } from './next-step.ts'
 import { TakenMeanwhile, updateOutgoing } from './outgoing-transfers.ts'
 

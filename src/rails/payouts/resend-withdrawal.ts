@@ -1,10 +1,10 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable } from '../../db/database.ts'
-import type { EndedTransaction, Networks } from '../../chains/network.ts'
-import { isSimulatedPayment } from '../../chains/simulated/adapter.ts'
+import type { EndedTransaction, Networks } from '../../networks/network.ts'
+import { isSimulatedPayment } from '../../networks/simulated/adapter.ts'
 import type { WithdrawalOnChain } from './mark-withdrawal-paid.ts'
 import { findOutgoing, selectKept, type FoundWithdrawal } from './outgoing-transfers.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 /**

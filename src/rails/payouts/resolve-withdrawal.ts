@@ -1,5 +1,5 @@
 import { transaction, type Database } from '../../db/database.ts'
-import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../chains/network.ts'
+import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../networks/network.ts'
 import { statusOfEach } from './ask-network.ts'
 import { stepAfterStatus, type State, type Step } from './next-step.ts'
 import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'

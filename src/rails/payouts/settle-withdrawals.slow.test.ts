@@ -27,22 +27,22 @@ import {
   type TransferRow,
 } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { addressFromBytes } from '../../chains/addresses.ts'
+import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import {
   MAGIC_OUTCOMES,
   magicAccountNumber,
   magicAddress,
   type MagicOutcome,
-} from '../../chains/simulated/magic-addresses.ts'
+} from '../../networks/simulated/magic-addresses.ts'
 import type {
   BroadcastWithdrawal,
   PayoutNetwork,
   NetworkAdapter,
   Networks,
   Withdrawal,
-} from '../../chains/network.ts'
-import { NodeError } from '../../chains/evm/node.ts'
-import { NodeFailure } from '../../chains/node-failure.ts'
+} from '../../networks/network.ts'
+import { NodeError } from '../../../chains/evm/node.ts'
+import { NodeFailure } from '../../networks/node-failure.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 

@@ -7,13 +7,13 @@ import {
 } from '../../db/database.ts'
 import { customerName, RecordFailure } from '../../db/each-alone.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
-import { NodeFailure } from '../../chains/node-failure.ts'
-import type { PayoutNetwork, Payer, Networks } from '../../chains/network.ts'
+import { NodeFailure } from '../../networks/node-failure.ts'
+import type { PayoutNetwork, Payer, Networks } from '../../networks/network.ts'
 import {
   freeWhatHasEnded,
   keepTransactions,
   selectOpenTransactions,
-} from '../../chains/network-transactions.ts'
+} from '../../networks/network-transactions.ts'
 import { follow, replaceStuck, reviewAndSign } from './ask-network.ts'
 import { withCircuitBreaker } from './circuit-breaker.ts'
 import { brakeAfterFailures, keepFailed } from './failed-transactions.ts'
@@ -29,7 +29,7 @@ import {
   workToDo,
   type Lease,
   type Work,
-} from '../lease.ts'
+} from './lease.ts'
 import { overriddenBy, type Step } from './next-step.ts'
 import { TakenMeanwhile, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'

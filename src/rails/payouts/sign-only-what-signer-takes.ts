@@ -1,6 +1,6 @@
-import type { NetworkAdapter, Signing } from '../../chains/network.ts'
-import { NodeFailure } from '../../chains/node-failure.ts'
-import { SIGNER_RECHECK_MS } from '../../chains/waiting.ts'
+import type { NetworkAdapter, Signing } from '../../networks/network.ts'
+import { NodeFailure } from '../../networks/node-failure.ts'
+import { SIGNER_RECHECK_MS } from '../../networks/waiting.ts'
 import { evidenceOfEach } from './ask-network.ts'
 
 /**

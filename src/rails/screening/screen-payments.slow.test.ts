@@ -20,7 +20,7 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import { hurry } from '../../../test/work-off.ts'
-import type { Networks } from '../../chains/network.ts'
+import type { Networks } from '../../networks/network.ts'
 import type { DepositAddress } from '../../money/records/deposit-address.ts'
 import { newSigningSecret } from '../../money/records/webhook-secrets.ts'
 import { requireScreening, waiveScreening } from './requirement.ts'
@@ -30,7 +30,7 @@ import { verify } from '../../money/verify/verify.ts'
 import { creditDeposits } from '../../../test/credit-deposits.ts'
 import { askAgain, listScreened, Screener } from './screen-payments.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
-import { guardedNetworks } from '../signing-guards.ts'
+import { guardedNetworks } from '../payouts/signing-guards.ts'
 import { signOnlyScreened } from './sign-only-screened.ts'
 
 const ALLOW = '{"decision":"ALLOW"}'

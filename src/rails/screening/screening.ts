@@ -6,8 +6,8 @@ import { transaction, type Database, type Queryable } from '../../db/database.ts
 import { readClock } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import type { Question, ScreeningEndpoint, ScreeningVerdict } from './endpoint.ts'
 import { arraysOf } from '../../db/rows.ts'
 

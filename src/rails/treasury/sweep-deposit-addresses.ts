@@ -3,11 +3,11 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 import type { Transaction } from '../../db/database.ts'
 import { networkFeeEntries } from '../../money/ledger/entries.ts'
-import type { RailsContext } from '../context.ts'
+import type { RailsContext } from '../payouts/context.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
-import type { EndedSweep, IsFrozen } from '../../chains/network.ts'
+import type { EndedSweep, IsFrozen } from '../../networks/network.ts'
 
 /**
  * Takes one step of sweeping on every network that has deposit addresses to sweep: their balances go to the hot wallet, and the

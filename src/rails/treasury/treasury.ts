@@ -17,15 +17,15 @@ import {
   type TreasuryTransfer,
   type TreasuryType,
 } from '../../money/records/treasury.ts'
-import type { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import { addressRefusal } from '../../chains/destination-rules.ts'
-import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../../chains/network.ts'
-import { signAlone } from '../lease.ts'
+import type { WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { addressRefusal } from '../../contract/addresses/destination-rules.ts'
+import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../../networks/network.ts'
+import { signAlone } from '../payouts/lease.ts'
 import { cancelWithdrawal } from '../payouts/cancel-withdrawal.ts'
-import { audited } from '../../money/records/audited.ts'
+import { audited } from '../../audit/audited.ts'
 import { forgetRefill } from './found-refills.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 
 /** An operator's order to move an amount to cold storage. */
 export interface TreasurySend {

@@ -5,7 +5,7 @@ import { PLATFORM_ID } from '../../db/ids.ts'
 import { freeze, isFrozenFor, type FreezeTarget } from '../../money/records/freezes.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
-import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../../chains/network.ts'
+import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../../networks/network.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 
 const LOOP = originOfLoop('network_fees')

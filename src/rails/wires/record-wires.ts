@@ -1,7 +1,7 @@
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, violatedConstraint, type Queryable } from '../../db/database.ts'
-import type { RailsContext } from '../context.ts'
+import type { RailsContext } from '../payouts/context.ts'
 import { Problem, problem } from '../../contract/problems.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { decideCredit, deposit, type DepositPlace } from '../../money/movements/deposit.ts'
@@ -16,9 +16,9 @@ import {
   type BankWire,
   type NewBankWire,
 } from '../../money/records/bank-wires.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { change } from '../../money/records/need.ts'
-import { ownRowMacs, sealOf, type Seal } from '../../money/records/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
 import { findOwner } from '../../money/records/treasury.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { readTransfer } from '../../money/ledger/transfer.ts'

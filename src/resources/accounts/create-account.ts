@@ -19,7 +19,7 @@ import {
   type AccountRow,
   type ReadMember,
 } from './account.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { Closed } from '../../contract/fields.ts'
 
 const NewAccount = Closed(

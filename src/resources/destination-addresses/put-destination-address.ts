@@ -18,10 +18,10 @@ import {
   TravelRuleMetadata,
   type DestinationAddressRow,
 } from '../../money/records/destination-address.ts'
-import type { RowMacs } from '../../money/records/row-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import { requireHolders } from '../../money/records/holders.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 const PutBody = Closed({

@@ -4,7 +4,7 @@ import { Closed, Metadata, RefId, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { requireBank } from '../../money/movements/fiat-withdrawal.ts'
-import { wireFault } from '../../chains/bank/bank-identifiers.ts'
+import { wireFault } from '../../contract/bank-identifiers.ts'
 import {
   FiatAccount,
   FiatAccountOwner,

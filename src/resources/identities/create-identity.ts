@@ -19,7 +19,7 @@ import {
   requireIdentity,
   type IdentityRow,
 } from './identity.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 const CreateIdentityBody = Closed({
   ref_id: RefId,

@@ -4,7 +4,7 @@ import { problem } from '../../contract/problems.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import type { Database } from '../../db/database.ts'
 import type { Request } from '../../http/operation.ts'
-import { operatorName } from '../../money/records/actor-names.ts'
+import { operatorName } from '../../audit/actor-names.ts'
 import { bankReference } from '../../money/records/bank-wires.ts'
 import { openScreeningOfCommand } from '../../rails/screening/open-screening.ts'
 import {

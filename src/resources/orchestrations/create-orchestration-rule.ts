@@ -34,8 +34,8 @@ import {
 } from '../../money/records/orchestration-rule.ts'
 import { requireApprovedHolders } from '../../money/records/holders.ts'
 import { lockOpenProfile } from '../../money/records/profile.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 
 const CreateOrchestrationRuleBody = Closed({
   ref_id: RefId,

@@ -3,10 +3,10 @@ import type { Origin } from '../../contract/actor.ts'
 import { problem } from '../../contract/problems.ts'
 import { violatedConstraint, type Database, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { operation } from '../operation.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
-import { audited } from '../../money/records/audited.ts'
+import { audited } from '../../audit/audited.ts'
 import type { CustomerLimits } from '../../money/records/customer-limits.ts'
 import {
   completeDocument,

@@ -7,7 +7,7 @@ import {
   profileToWire,
   type ProfileRow,
 } from '../../money/records/profile.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { transaction } from '../../db/database.ts'
 import { Closed } from '../../contract/fields.ts'
 

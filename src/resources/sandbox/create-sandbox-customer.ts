@@ -5,7 +5,7 @@ import { Closed, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { scopesOf } from '../../contract/scopes.ts'
 import { transaction } from '../../db/database.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { operation } from '../operation.ts'
 
 /** The scope over the whole sandbox, which a customer of a test does not get. */

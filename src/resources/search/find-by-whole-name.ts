@@ -1,7 +1,7 @@
 import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { UUID } from '../../db/ids.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { bankReference } from '../../money/records/bank-wires.ts'
 

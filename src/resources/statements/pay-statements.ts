@@ -5,7 +5,7 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { readClock } from '../../db/ids.ts'
-import { balanceMacs, forgedBalances } from '../../money/ledger/balance-macs.ts'
+import { balanceMacs, forgedBalances } from '../../audit/balance-macs.ts'
 import { onPlatform, onProfile } from '../../money/ledger/entries.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import { post } from '../../money/movements/post.ts'
@@ -20,8 +20,8 @@ import {
   REWARD_ASSET,
   type ChangedStatement,
 } from './statement.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 
 export interface Paid {
   customer_id: string

@@ -17,7 +17,7 @@ import {
 } from '../../../test/support.ts'
 import type { ClientScope } from '../../contract/scopes.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import { NodeRefusal } from '../../chains/node-failure.ts'
+import { NodeRefusal } from '../../networks/node-failure.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import { CANCELLED_BY } from '../../rails/payouts/cancel-withdrawal.ts'

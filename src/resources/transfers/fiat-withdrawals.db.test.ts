@@ -24,8 +24,8 @@ import {
   MAGIC_OUTCOMES,
   magicAccountNumber,
   type MagicOutcome,
-} from '../../chains/simulated/magic-addresses.ts'
-import type { Networks } from '../../chains/network.ts'
+} from '../../networks/simulated/magic-addresses.ts'
+import type { Networks } from '../../networks/network.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 
 const ACCOUNTS = '/v2/transfer/fiat-accounts'

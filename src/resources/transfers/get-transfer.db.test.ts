@@ -8,7 +8,7 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import { magicAddress } from '../../chains/simulated/magic-addresses.ts'
+import { magicAddress } from '../../networks/simulated/magic-addresses.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 
 let service: TestService

@@ -29,7 +29,7 @@ import {
   requireValid,
   withoutSecret,
 } from './check-webhook.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { takeLock } from '../../db/locks.ts'
 import { Closed } from '../../contract/fields.ts'
 
