@@ -12,13 +12,7 @@ import type { StrKey as StellarStrKey } from '@stellar/stellar-base'
 // @ts-expect-error: no types for this module alone (addresses.ts)
 import { StrKey as untypedStrKey } from '@stellar/stellar-base/lib/strkey.js'
 import { keccak256 } from 'viem/utils'
-import {
-  ASSETS,
-  CRYPTO_NETWORKS,
-  findAsset,
-  NETWORKS,
-  type CryptoNetwork,
-} from '../assets/catalogue.ts'
+import { ASSETS, CRYPTO_NETWORKS, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { addressFromBytes, outputScriptOf } from './addresses.ts'
 
 const StrKey = untypedStrKey as typeof StellarStrKey

@@ -1,9 +1,5 @@
 import type { NetworkAdapter, Networks } from '../../networks/network.ts'
-import {
-  signOnlyAccepted,
-  type OnObjection,
-  type WithdrawalMacs,
-} from '../../audit/withdrawal-macs.ts'
+import { signOnlyAccepted, type OnObjection, type WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 import type { Screening } from '../screening/screening.ts'
 import { signOnlyWhatSignerTakes } from './sign-only-what-signer-takes.ts'
 import { signOnlyScreened } from '../screening/sign-only-screened.ts'

@@ -11,11 +11,7 @@ import { createCustomer } from '../../access/customers/create-customer.ts'
 import { transaction } from '../../db/database.ts'
 import { PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
-import {
-  selectAuditRecords,
-  type AuditFilters,
-  type AuditLogRecord,
-} from '../../audit/audit-record.ts'
+import { selectAuditRecords, type AuditFilters, type AuditLogRecord } from '../../audit/audit-record.ts'
 import {
   fund,
   newCustomer,
