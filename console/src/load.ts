@@ -1,6 +1,6 @@
 import { useSignal, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { send, type Call } from './api.ts'
+import { type Call, get, send } from './api.ts'
 import { returns } from './connection.ts'
 import { onEvents } from './live.ts'
 import type { Transfer } from './records.ts'
@@ -124,9 +124,7 @@ export function useRecords<T extends { id: string }>(
 ): ReadonlyMap<string | undefined, T> {
   const wanted = [...new Set(ids)].filter((id) => id !== undefined)
   const { data } = useCall<{ items: T[] }>(
-    wanted.length > 0 && may(scope)
-      ? { method: 'GET', path, query: { ids: wanted, limit: wanted.length } }
-      : undefined,
+    wanted.length > 0 && may(scope) ? get(path, { ids: wanted, limit: wanted.length }) : undefined,
   )
   return new Map(data.value?.items.map((record) => [record.id, record]))
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { send } from '../api.ts'
+import { get, send } from '../api.ts'
 import { Sparkline } from '../chart.tsx'
 import { ago } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
@@ -261,10 +261,10 @@ export function BalancesByProfile({ profiles, reading }: { profiles: Page<Profil
     profiles.items,
     ({ id }) => `${id} ${reading}`,
     async (profile, signal): Promise<OfProfile[]> => {
-      const { items } = await send<{ items: Balance[] }>(
-        { method: 'GET', path: `/v2/profiles/${profile.id}/balances` },
-        { background: reading > 0, signal },
-      )
+      const { items } = await send<{ items: Balance[] }>(get(`/v2/profiles/${profile.id}/balances`), {
+        background: reading > 0,
+        signal,
+      })
       return items.length === 0 ? [{ profile }] : items.map((balance) => ({ profile, balance }))
     },
   )

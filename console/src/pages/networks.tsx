@@ -1,3 +1,4 @@
+import { get } from '../api.ts'
 import { inWords, readable, short } from '../format.ts'
 import { Frozen } from '../freezes.tsx'
 import { Table, type Column } from '../list.tsx'
@@ -9,7 +10,7 @@ import { amountColumn, TableOf } from '../tables.tsx'
 
 /** Networks: their state; for operators of the deployment also custody, the hot wallet and what waits. */
 
-const networksCall = { method: 'GET', path: '/v2/networks' } as const
+const networksCall = get('/v2/networks')
 type Figures = NonNullable<Network['for_operators']>
 
 const finalityOf = ({ confirmations, finality, chain }: Network) =>

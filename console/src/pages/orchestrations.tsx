@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { get } from '../api.ts'
 import { groupDigits, inWords, short } from '../format.ts'
 import { Graph, type Arrow, type Place } from '../graph.tsx'
 import { Choice, filterOf, Filters, Paged, TextFilter, useList, type Column } from '../list.tsx'
@@ -166,7 +167,7 @@ const Heading = ({ of }: { of: 'orchestrations' | 'orchestrations/rules' }) => (
 
 /** One rule: its route, and its runs with the step that failed. */
 export function RulePage({ id }: { id: string }) {
-  const call = { method: 'GET', path: '/v2/orchestration/rules', query: { ids: id } } as const
+  const call = get('/v2/orchestration/rules', { ids: id })
   const read = useCall<{ items: Rule[] }>(call)
   const list = useList<Orchestration>(PATH, { orchestration_rule_id: id, status: filterOf('status') })
   useFresh(list.isFirst ? list.again : undefined, CHANGES)
@@ -219,7 +220,7 @@ const starterOf = ({ orchestration_rule_id: rule }: Orchestration, rules: Named[
 
 /** One run: its route as a graph, and its steps, with the one that failed opened. */
 export function OrchestrationPage({ id }: { id: string }) {
-  const call = { method: 'GET', path: `${PATH}/${id}` } as const
+  const call = get(`${PATH}/${id}`)
   const read = useCall<Orchestration>(call)
   useFresh(read.again, CHANGES)
   const { rules } = useNamed(read.data.value && [read.data.value])
@@ -385,9 +386,7 @@ function Steps({ of }: { of: Orchestration }) {
 function StepLine({ step: { name, status, transferId, detail }, opened }: { step: Step; opened: boolean }) {
   const isOpen = useSignal(opened)
   const isRead = isOpen.value && transferId !== undefined && may('transfer:read_transfer')
-  const read = useCall<Transfer>(
-    isRead ? { method: 'GET', path: `/v2/transfer/transfers/${transferId}` } : undefined,
-  )
+  const read = useCall<Transfer>(isRead ? get(`/v2/transfer/transfers/${transferId}`) : undefined)
   return (
     <li>
       <details open={opened} onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { get, post } from '../api.ts'
 import { Bars, type Bar } from '../bars.tsx'
 import { Action } from '../action.tsx'
 import { textCell } from '../csv.ts'
@@ -37,11 +38,7 @@ const COLUMNS: Column<Statement>[] = [
 
 /** The heading, and the reward of each month as bars. */
 function Months() {
-  const latest = useCall<{ statements: Statement[] }>({
-    method: 'GET',
-    path: PATH,
-    query: { customer_id: customer.value, limit: BARS },
-  })
+  const latest = useCall<{ statements: Statement[] }>(get(PATH, { customer_id: customer.value, limit: BARS }))
   const months = latest.data.value?.statements.toReversed() ?? []
   return (
     <>
@@ -129,11 +126,7 @@ function Totals({ of }: { of: readonly Statement[] }) {
 }
 
 export function StatementPage({ id }: { id: string }) {
-  const call = {
-    method: 'GET',
-    path: PATH,
-    query: { customer_id: customer.value, statement_ids: id },
-  } as const
+  const call = get(PATH, { customer_id: customer.value, statement_ids: id })
   const read = useCall<{ statements: Statement[] }>(call)
   const statement = read.data.value?.statements[0]
   if (statement === undefined)
@@ -156,11 +149,7 @@ export function StatementPage({ id }: { id: string }) {
         {statement.status === 'STATEMENT_STATUS_GENERATED' && (
           <Action
             scope="operators:pay_statement"
-            call={{
-              method: 'POST',
-              path: '/v2/operators/statements/pay',
-              body: { period: statement.period_start.slice(0, 7) },
-            }}
+            call={post('/v2/operators/statements/pay', { period: statement.period_start.slice(0, 7) })}
             ask={`Pay the reward of ${monthOf(statement)} to the customer's default profile?`}
             kind="main"
             done={() => read.again()}
@@ -197,7 +186,7 @@ const DAY_COLUMNS: Column<Explanation['days'][number]>[] = [
 
 /** Each day of the month, computed again from the ledger when the page opens and whenever the button asks for it. */
 function DayByDay({ id, asset }: { id: string; asset: string }) {
-  const call = { method: 'GET', path: `${PATH}/${id}/explanation` } as const
+  const call = get(`${PATH}/${id}/explanation`)
   const read = useCall<Explanation>(call)
   const again = useSignal('')
   return (

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { get } from '../api.ts'
 import { textCell } from '../csv.ts'
 import { Export, readerOf } from '../export.tsx'
 import { inWords, signed, sumOf } from '../format.ts'
@@ -84,7 +85,7 @@ export function TransfersPage() {
 
 /** Read when the list is there, and a part of its own: the list neither waits for the assets nor is drawn again for them. */
 function AssetAndNetwork({ isNext }: { isNext: boolean }) {
-  const call = { method: 'GET', path: '/v2/assets' } as const
+  const call = get('/v2/assets')
   const assets = useCall<{ items: Asset[] }>(isNext ? call : undefined).data.value?.items ?? []
   const networks = assets.flatMap((asset) => asset.networks.map(({ crypto_network }) => crypto_network))
   return (
@@ -140,11 +141,10 @@ function totalsOf(volumes: readonly Volume[]): Total[] {
 function Totals() {
   const query = filters()
   const hasTime = filterOf('from') + filterOf('before') !== ''
-  const call = {
-    method: 'GET',
-    path: '/v2/transfer/volumes',
-    query: { ...query, ...(!hasTime && { 'created_at.gte': '1970-01-01T00:00:00Z' }) },
-  } as const
+  const call = get('/v2/transfer/volumes', {
+    ...query,
+    ...(!hasTime && { 'created_at.gte': '1970-01-01T00:00:00Z' }),
+  })
   const { data, error } = useCall<{ items: Volume[] }>(isFiltered() ? call : undefined)
   if (!isFiltered() || data.value?.items.length === 0) return null
   return (
@@ -259,11 +259,7 @@ export function usePayees(items: readonly Transfer[]): (transfer: Transfer) => C
     useCall<Page<Transfer>>(
       groups.length === 0
         ? undefined
-        : {
-            method: 'GET',
-            path: PATH,
-            query: { group_ids: [...new Set(groups)], type: INTERNAL, limit: 1_000 },
-          },
+        : get(PATH, { group_ids: [...new Set(groups)], type: INTERNAL, limit: 1_000 }),
     ).data.value?.items ?? []
   const otherOf = ({ type, group_id, direction }: Transfer) =>
     INTERNAL.includes(type)
