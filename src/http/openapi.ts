@@ -215,7 +215,6 @@ function documented(key: string, value: unknown): unknown {
   return { description, anyOf: type.map((one) => ({ type: one as string, ...(one === 'object' && rest) })) }
 }
 
-/** Adds an example to the successful answer of each operation. */
 async function addAnswers({ paths }: ApiDocument): Promise<void> {
   const examples: Record<string, unknown> = (await answerExamples()).default
   for (const [path, operations] of Object.entries(paths))
