@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { type Call, get, send } from './api.ts'
 import { returns } from './connection.ts'
 import { onEvents } from './live.ts'
-import type { Transfer } from './records.ts'
+import type { Profile, Transfer } from './records.ts'
 import { may } from './session.ts'
 
 /** The answer of a call while a page is shown. */
@@ -115,6 +115,9 @@ export function useEach<T, R>(
 
 export const useTransfers = (ids: readonly (string | undefined)[] | undefined) =>
   useRecords<Transfer>('/v2/transfer/transfers', 'transfer:read_transfer', ids)
+
+export const useProfiles = (ids: readonly (string | undefined)[]) =>
+  useRecords<Profile>('/v2/profiles', 'funding:read_profile', ids)
 
 /** Reads the records with these ids in one request, as a map by id. Without the scope, the map is empty. */
 export function useRecords<T extends { id: string }>(

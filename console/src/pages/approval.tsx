@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { get } from '../api.ts'
 import { inWords } from '../format.ts'
-import { useCall, useEventsOf, useRecords } from '../load.ts'
+import { useCall, useEventsOf, useProfiles } from '../load.ts'
 import {
   Actor,
   Amount,
@@ -18,7 +18,7 @@ import {
   Time,
   Title,
 } from '../parts.tsx'
-import type { Approval, Approver, DestinationAddress, Page, Profile, ReadApproval } from '../records.ts'
+import type { Approval, Approver, DestinationAddress, Page, ReadApproval } from '../records.ts'
 import { RuleInForce } from '../policy.tsx'
 import { isPayment, readStatement, type SignedPayment, type Statement } from '../statement.ts'
 import { may } from '../session.ts'
@@ -110,7 +110,7 @@ function Payment({
 }: {
   of: SignedPayment
 }) {
-  const profile = useRecords<Profile>('/v2/profiles', 'funding:read_profile', [profile_id]).get(profile_id)
+  const profile = useProfiles([profile_id]).get(profile_id)
   return (
     <>
       <div class="of-record">

@@ -65,7 +65,6 @@ function Webhooks() {
         of={read}
         name="Webhooks"
         none="There is no webhook."
-        keyOf={({ id }) => id}
         isPart
         columns={[
           {
@@ -129,7 +128,6 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
         call={call}
         name="Latest deliveries"
         none="Nothing was sent to it yet."
-        keyOf={({ id }) => id}
         columns={deliveryColumns(webhook.id, () => read.again())}
         isPart
       />

@@ -216,7 +216,13 @@ export const BalancesOfAll = ({
               />
             ),
           },
-          { ...amountColumn<BalanceHistory>('Available', (of) => of.points.at(-1)!.available), onCard: 2 },
+          {
+            ...amountColumn<BalanceHistory>('Available', ({ points, asset }) => ({
+              amount: points.at(-1)!.available,
+              asset,
+            })),
+            onCard: 2,
+          },
           {
             name: 'Value',
             number: true,

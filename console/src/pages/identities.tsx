@@ -139,15 +139,7 @@ function Accounts({ identityId }: { identityId: string }) {
   return (
     <section>
       <h2>Accounts</h2>
-      <TableOf
-        of={read}
-        call={call}
-        name="Accounts"
-        none="It has no account."
-        columns={columns}
-        keyOf={({ id }) => id}
-        isPart
-      />
+      <TableOf of={read} call={call} name="Accounts" none="It has no account." columns={columns} isPart />
     </section>
   )
 }

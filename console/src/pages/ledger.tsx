@@ -15,7 +15,10 @@ type Balance = LedgerBalances['items'][number]
 
 const COLUMNS: Column<Balance>[] = [
   { name: 'Account', onCard: 0, cell: ({ account }) => (account === 'all' ? <strong>all</strong> : account) },
-  ...FIGURES.map((name) => ({ ...amountColumn<Balance>(inWords(name), (of) => of[name]), named: true })),
+  ...FIGURES.map((name) => ({
+    ...amountColumn<Balance>(inWords(name), ({ asset, [name]: amount }) => ({ amount, asset })),
+    named: true,
+  })),
 ]
 
 /** The accounts of each asset, and behind them their sum. */

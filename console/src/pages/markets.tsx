@@ -21,11 +21,7 @@ interface Row extends Market {
 
 const COLUMNS: Column<Row>[] = [
   { name: 'Market', cell: ({ market }) => <Link to={`markets/${market}`}>{market}</Link> },
-  amountColumn(
-    'Price',
-    ({ price }) => price?.current_price,
-    ({ quote_asset }) => quote_asset,
-  ),
+  amountColumn('Price', ({ price, quote_asset: asset }) => ({ amount: price?.current_price, asset })),
   { name: '24-hour change', number: true, cell: ({ price }) => <ChangeOf price={price} /> },
   { name: 'Time', cell: ({ price }) => price !== undefined && <Time at={price.snapshot_at} /> },
   { name: 'Source', cell: ({ source }) => (source === undefined ? 'no price yet' : inWords(source)) },

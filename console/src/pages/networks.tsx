@@ -28,11 +28,10 @@ const COLUMNS: Column<Network>[] = [
   { name: 'Chain', cell: ({ chain }) => chain !== undefined && inWords(chain) },
   { name: 'Final after', cell: finalityOf },
   { name: 'Fees', cell: ({ fees }) => inWords(fees) },
-  amountColumn(
-    'Withdrawal fee, own asset',
-    ({ assets, native_asset }) => assets.find(({ asset }) => asset === native_asset)?.withdrawal_fee,
-    ({ native_asset }) => native_asset,
-  ),
+  amountColumn('Withdrawal fee, own asset', ({ assets, native_asset: asset }) => ({
+    amount: assets.find((one) => one.asset === asset)?.withdrawal_fee,
+    asset,
+  })),
   { name: 'Assets', number: true, cell: ({ assets }) => assets.length },
 ]
 
@@ -231,7 +230,10 @@ export const Custody = ({ of, name }: { of: Figures['custody']; name: string }) 
         number: true,
         cell: ({ asset, held }) => (held === undefined ? '?' : <Amount amount={held} asset={asset} />),
       },
-      amountColumn<Figures['custody'][number]>('In the ledger', ({ in_custody }) => in_custody),
+      amountColumn<Figures['custody'][number]>('In the ledger', ({ in_custody: amount, asset }) => ({
+        amount,
+        asset,
+      })),
       {
         name: 'Difference',
         number: true,

@@ -31,7 +31,6 @@ export function OperatorsPage() {
         name="Operators"
         none="No operator belongs to this customer alone."
         columns={columnsOf(() => read.again())}
-        keyOf={({ id }) => id}
       />
     </>
   )

@@ -22,12 +22,11 @@ interface Named {
   transfers: ReadonlyMap<string | undefined, Transfer>
 }
 
+const useRules = (ids: readonly (string | undefined)[]) =>
+  useRecords<Rule>('/v2/orchestration/rules', 'orchestration:read_orchestration_rule', ids)
+
 const useNamed = (runs: readonly Orchestration[] = []): Named => ({
-  rules: useRecords(
-    '/v2/orchestration/rules',
-    'orchestration:read_orchestration_rule',
-    runs.map(({ orchestration_rule_id }) => orchestration_rule_id),
-  ),
+  rules: useRules(runs.map(({ orchestration_rule_id }) => orchestration_rule_id)),
   transfers: useTransfers(runs.map(({ destination_transfer }) => destination_transfer?.transfer_id)),
 })
 
@@ -59,16 +58,8 @@ function columnsOf({ rules, transfers }: Named): Column<Orchestration>[] {
         </>
       ),
     },
-    amountColumn(
-      'Amount',
-      ({ source_amount }) => source_amount,
-      ({ source_asset }) => source_asset,
-    ),
-    amountColumn(
-      'Paid',
-      (run) => paidBy(run)?.amount,
-      (run) => paidBy(run)?.asset,
-    ),
+    amountColumn('Amount', ({ source_amount: amount, source_asset: asset }) => ({ amount, asset })),
+    amountColumn('Paid', paidBy),
     {
       name: 'Started by',
       cell: ({ orchestration_rule_id: rule, ref_id }) =>

@@ -62,7 +62,6 @@ function Passkeys() {
         name="Passkeys"
         none="None yet. A passkey signs in without a link: this device, or a key, asks for you."
         columns={columns}
-        keyOf={({ id }) => id}
       />
       <Action
         fields={[{ name: 'name', label: 'Name of the new passkey', placeholder: 'such as: laptop' }]}
@@ -109,7 +108,7 @@ function Sessions() {
   return (
     <section>
       <h2>Sessions</h2>
-      <TableOf of={read} call={sessions} name="Sessions" columns={columns} keyOf={({ id }) => id} />
+      <TableOf of={read} call={sessions} name="Sessions" columns={columns} />
     </section>
   )
 }

@@ -109,11 +109,7 @@ const TRIED: Column<TriedOutcome>[] = [
   },
   { name: 'Outcome', cell: ({ outcome }) => <Status of={outcome} /> },
   { name: 'Payments', number: true, cell: ({ count }) => count },
-  amountColumn(
-    'Value',
-    ({ notional_value }) => notional_value,
-    () => 'USD',
-  ),
+  amountColumn('Value', ({ notional_value: amount }) => ({ amount, asset: 'USD' })),
   {
     name: 'Totals',
     number: true,

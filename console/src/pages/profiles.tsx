@@ -119,7 +119,7 @@ export function ProfilePage({ id }: { id: string }) {
           {
             ...amountColumn<Balance>(
               `Available ${at === '' ? 'now' : `at ${at.replace('T', ' ')}`}`,
-              ({ available }) => available,
+              ({ available: amount, asset }) => ({ amount, asset }),
             ),
             onCard: 2,
           },
@@ -191,11 +191,7 @@ const entryColumns = (
     ),
   },
   { name: 'Change', number: true, cell: ({ amount }) => <Amount amount={amount} asset={asset} sign /> },
-  amountColumn(
-    'After',
-    ({ balance_after }) => balance_after,
-    () => asset,
-  ),
+  amountColumn('After', ({ balance_after: amount }) => ({ amount, asset })),
   { name: '#', number: true, cell: ({ sequence }) => sequence },
 ]
 

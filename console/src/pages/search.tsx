@@ -186,7 +186,7 @@ const NameOf = ({ found: { amount, asset, name, id } }: { found: Found }) => (
 
 const COLUMNS: Column<Found>[] = [
   { name: 'Record', onCard: 1, cell: (found) => <RecordLink of={found} /> },
-  { ...amountColumn<Found>('Amount', ({ amount }) => amount), onCard: 2 },
+  { ...amountColumn<Found>('Amount', (found) => found), onCard: 2 },
   {
     name: 'Name or profile',
     onCard: 3,

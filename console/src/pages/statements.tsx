@@ -25,13 +25,12 @@ const monthOf = ({ period_start }: Statement) => MONTH.format(new Date(period_st
 
 /** The reward with its asset; undefined until it is computed. */
 const rewardOf = ({ statement_balances: [reward] = [] }: Statement) => reward
-const assetOf = (one: Statement) => rewardOf(one)?.asset
 
 const COLUMNS: Column<Statement>[] = [
   { name: 'Month', cell: (one) => <Link to={`statements/${one.id}`}>{monthOf(one)}</Link> },
   { name: 'Status', cell: ({ status }) => <Status of={nameOf(status)} /> },
-  amountColumn('Reward', (one) => rewardOf(one)?.total_amount_owed, assetOf),
-  amountColumn('Paid', (one) => rewardOf(one)?.amount_paid, assetOf),
+  amountColumn('Reward', (one) => ({ ...rewardOf(one), amount: rewardOf(one)?.total_amount_owed })),
+  amountColumn('Paid', (one) => ({ ...rewardOf(one), amount: rewardOf(one)?.amount_paid })),
   { name: 'Generated', cell: ({ generated_at: at }) => at !== undefined && <Time at={at} /> },
   { name: 'Paid at', cell: ({ paid_at: at }) => at !== undefined && <Time at={at} /> },
 ]

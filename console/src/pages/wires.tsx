@@ -55,7 +55,7 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
     onCard: 5,
     cell: ({ customer_id }) => nameOfCustomer(customer_id),
   },
-  { ...amountColumn<OpenWire>('Amount', ({ amount }) => amount), onCard: 2 },
+  { ...amountColumn<OpenWire>('Amount', (wire) => wire), onCard: 2 },
   { name: 'Payee', cell: ({ payee, account_number }) => `${payee}, account ${account_number}` },
   {
     name: 'Status',
