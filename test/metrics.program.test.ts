@@ -277,11 +277,11 @@ describe('the dashboard and the alerts', () => {
 })
 
 /*
- * The table "What can wait" of docs/guides/operating.md: each state is made, its metric tells its age, its alert fires on that
+ * The table "What can wait" of docs/guides/waiting.md: each state is made, its metric tells its age, its alert fires on that
  * metric, and its commands exist.
  */
 describe('what can wait', () => {
-  const page = read('docs/guides/operating.md').split('## What can wait')[1]!.split('\n## ')[0]!
+  const page = read('docs/guides/waiting.md').split('## What can wait')[1]!.split('\n## ')[0]!
   const lines = page
     .split('\n')
     .filter((line) => /^\| (?!what waits|-)/.test(line) && !line.startsWith('|---'))
