@@ -603,6 +603,8 @@ for (const [, table, may, told] of text.matchAll(/^\| `(\w+)` \| ([^|]+) \| [^|]
   const what = [...may!.matchAll(/`(\w+)`|\b(insert|delete)\b/g)].map((match) => match[1] ?? match[2]!)
   for (const one of what) documented.set(`${table} ${one}`, told!)
 }
+// Below the table: what no decision rests on.
+for (const [, table, one] of text.matchAll(/`(\w+)\.(\w+)`/g)) documented.set(`${table!} ${one!}`, 'nobody')
 
 const tellersOf = (table: string, may: string): Teller[] =>
   (Object.keys(TELLERS) as Teller[]).filter((teller) => documented.get(`${table} ${may}`)?.includes(teller))
