@@ -161,6 +161,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '009.do.ends-in-the-audit-log.sql',
       '010.do.keys-and-checks.sql',
       '011.do.filters-by-memo-and-metadata.sql',
+      '012.do.no-limits-of-customers.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(

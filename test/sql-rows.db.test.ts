@@ -32,7 +32,7 @@ const COMPOSED = [
   'src/http/lists.ts selectWhere',
   'src/money/movements/own-custody.ts selectSpendable',
   'src/audit/audit-record.ts selectAuditRecords',
-  'src/money/records/customer-limits.ts countRecords',
+  'src/money/records/record-limits.ts countRecords',
   'src/audit/row-macs.ts genuine',
   'src/audit/row-macs.ts notGenuine',
   'src/audit/row-macs.ts renew',

@@ -35,7 +35,6 @@ const ALLOWED: Record<string, string> = {
   customer_fee_checks: 'rails/treasury',
   customer_freezes:
     'money/records | access/customers, access/tokens, money/ledger, rails/payouts, resources/orchestrations, upkeep/metrics',
-  customer_limits: 'money/records',
   customers:
     'access/customers | access/console, access/operators, access/tokens, audit, cli, money/records, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
   decided_orchestrations: 'resources/orchestrations | money/verify',

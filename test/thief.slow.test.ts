@@ -402,7 +402,6 @@ const ROWS: Record<string, Record<string, string>> = {
                    and not exists (select 1 from bank_wires w where w.transfer_id = t.id) limit 1)`,
   },
   customer_fee_checks: {},
-  customer_limits: { name: "'PROFILES'", value: '1000' },
   deployment: { id: '1', mode: "'sandbox'" },
   address_series: {},
   asked_addresses: {},

@@ -71,8 +71,6 @@ const TABLES = {
   customer_fee_checks: table('CUSTOMER', 'insert', 'counted_from'),
   // A freeze that has ended stays, with the MAC of its end.
   customer_freezes: table('CUSTOMER', 'insert', 'lifted_at sealed_at mac'),
-  // Deletes a limit that an operator removes.
-  customer_limits: table('CUSTOMER', 'insert delete', 'value updated_at'),
   customers: table('CUSTOMER', 'insert'),
   deployment: table('READABLE', 'insert', 'mode issuer stamped_at sealed_at mac verified_at verify_findings'),
   // Only the schema's owner lets payments go on unscreened.

@@ -231,7 +231,7 @@ async function startService(
   const { port, baseUrl } = await addressOf(settings)
   const app = await buildApp({
     ...{ db, nodes, ledger, networks, settings, masterKeys, baseUrl, log, background, backgroundNodes },
-    ...{ tracing, meter: metrics.request, onLimit: metrics.limit, onForged: metrics.forged },
+    ...{ tracing, meter: metrics.request, onForged: metrics.forged },
     exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
     health: parts.health,
     beginAnew: parts.beginAnew,
