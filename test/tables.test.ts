@@ -25,7 +25,7 @@ const ALLOWED: Record<string, string> = {
   audit_heads: 'audit | deliveries, money/records, money/verify, upkeep/metrics',
   audit_links: 'audit',
   audit_log:
-    'audit | access/operators, access/tokens, governance/approvals, governance/policy, money/records, money/verify, rails/payouts, rails/wires, resources/statements',
+    'audit | access/operators, access/tokens, governance/approvals, governance/policy, money/records, money/verify, resources/statements',
   balances:
     'audit, money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
   bank_wires: 'money/records | money/ledger, money/verify, resources/search',
@@ -109,6 +109,7 @@ const ALLOWED: Record<string, string> = {
     'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',
   webhooks:
     'deliveries, money/records, resources/webhooks | program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics',
+  withdrawal_marks: 'rails/payouts | rails/wires',
   withdrawal_names: 'rails/payouts | resources/search',
 }
 

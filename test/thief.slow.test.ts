@@ -420,6 +420,7 @@ const ROWS: Record<string, Record<string, string>> = {
   refills: {},
   replaced_transactions: {},
   resolved_withdrawals: { outcome: "'NOT_PAID'" },
+  withdrawal_marks: { mark: "'TAKEN'" },
   screening_requirement: { id: '1' },
   screenings: {
     kind: "'WITHDRAWAL'",

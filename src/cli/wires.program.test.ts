@@ -733,10 +733,7 @@ describe('an outgoing wire', () => {
         [wire.id, state, bytes, hash],
       )
     await set('HELD', null, null)
-    await notTaken(
-      wire,
-      /^wire \S+ was taken before, says the audit log, and its order is gone: bursar verify$/,
-    )
+    await notTaken(wire, /^wire \S+ was taken before, and its order is gone: bursar verify$/)
     expect(await cancel(wire)).toMatchObject({ status: 409 })
     const [kept] = rows
     await set(kept!.state, kept!.raw_transaction, kept!.crypto_tx_hash)
@@ -769,7 +766,7 @@ describe('an outgoing wire', () => {
     for (const [was, is, why] of [
       ['000987654321', '666000666000', 'signed payee'],
       ['Invoice 1041', 'for account 666', 'signed memo'],
-      [/"taken_by":"[^"]*"/, '"taken_by":"mallory"', 'the audit log has no such order'],
+      [/"taken_by":"[^"]*"/, '"taken_by":"mallory"', 'nobody has taken such an order'],
       ['{', '{{', 'its bytes cannot be read'],
     ] as const) {
       await set(order.replace(was, is))

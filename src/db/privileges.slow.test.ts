@@ -215,6 +215,7 @@ describe('PRIVILEGES', () => {
       'policies',
       'replaced_transactions',
       'resolved_withdrawals',
+      'withdrawal_marks',
     ])
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
     // Beside its MAC.

@@ -183,6 +183,8 @@ const TABLES = {
     `updated_at name url event_types payload auth profile_ids rate_limit status encrypted_secrets
      previous_secret_until cursor_id failing_since disabled_reason slow_until next_at`,
   ),
+  // Only added: a wire that was taken, and a withdrawal that was cancelled, stay that.
+  withdrawal_marks: table('CUSTOMER', 'insert'),
   withdrawal_names: table('CUSTOMER', 'insert'),
 }
 
