@@ -17,7 +17,7 @@ import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { openMasterKeys } from '../src/keys/master-keys.ts'
-import { sealBalancesWith } from '../src/audit/balance-macs.ts'
+import { RowMacs, sealRowsWith } from '../src/audit/row-macs.ts'
 import { onPlatform, onProfile } from '../src/money/ledger/entries.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { verify } from '../src/money/verify/verify.ts'
@@ -25,7 +25,6 @@ import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { completeDocument, type NewPolicyDocument } from '../src/governance/policy/policy-document.ts'
 import { Policies } from '../src/governance/policy/policy.ts'
-import { RowMacs } from '../src/audit/row-macs.ts'
 import { insertProfile } from '../src/money/records/profile.ts'
 import { readSettings } from '../src/settings.ts'
 import { createCryptoWithdrawal } from '../src/resources/transfers/create-crypto-withdrawal.ts'
@@ -127,7 +126,7 @@ await slowDown(admin, Number(options['slower-disk']))
 const ownerUrl = postgres.ownerUrl
 const db = openDatabase(ownerUrl, { max: 10, onError: () => undefined })
 await migrate(db, 'bursar')
-sealBalancesWith(() => openMasterKeys({ ...readSettings({}), dataDir }))
+sealRowsWith(() => openMasterKeys({ ...readSettings({}), dataDir }))
 // The service must see the transactions of the owner's role, with which this process writes at the same time.
 await admin.query('grant pg_read_all_stats to bursar')
 await admin.query('grant pg_checkpoint to bursar_owner')

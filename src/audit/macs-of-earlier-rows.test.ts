@@ -5,14 +5,15 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { masterKeysOf } from '../keys/master-keys.ts'
 import { objectionToOrder } from '../money/records/orchestration.ts'
-import { BalanceMacs } from './balance-macs.ts'
+import { macOfBalance, objectionToBalance } from './balance-macs.ts'
 import { RowMacs, SEALED_TABLES, sealOf } from './row-macs.ts'
-import { WithdrawalMacs } from './withdrawal-macs.ts'
+import { macOfWithdrawal } from './withdrawal-macs.ts'
 
 const keys = masterKeysOf(
   [Buffer.from(Array.from({ length: 32 }, (_, n) => 7 * n)).toString('hex')],
   'BURSAR_MASTER_KEY',
 )
+const macs = new RowMacs(keys)
 const id = (n: number) => `0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0${n}`
 const withdrawal = {
   customer_id: id(1),
@@ -26,7 +27,6 @@ const withdrawal = {
 } as const
 
 test('rows of tables: what each MAC covers, as SQL, and how it is made', () => {
-  const macs = new RowMacs(keys)
   const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 12)
   expect(SEALED_TABLES.map((table) => [table, digest(sealOf(table)), macs.macOf(table, '["a row"]')]))
     .toMatchInlineSnapshot(`
@@ -116,7 +116,6 @@ test('rows of tables: what each MAC covers, as SQL, and how it is made', () => {
 })
 
 test('withdrawals, with and without approvers', () => {
-  const macs = new WithdrawalMacs(keys)
   const approval = {
     id: id(4),
     required: 2,
@@ -126,7 +125,8 @@ test('withdrawals, with and without approvers', () => {
     initiator: { type: 'API_CLIENT', id: id(5) },
     deadline: '2026-01-02T03:04:05.000006Z',
   } as const
-  expect([macs.makeOf(withdrawal), macs.makeOf({ ...withdrawal, approval })]).toMatchInlineSnapshot(`
+  expect([macOfWithdrawal(macs, withdrawal), macOfWithdrawal(macs, { ...withdrawal, approval })])
+    .toMatchInlineSnapshot(`
     [
       "0d4f84fd.F4AH2dyHx0QHZszPupN0Sk",
       "0d4f84fd.8sdL8WSACVge4SF0qt9jw3",
@@ -135,12 +135,11 @@ test('withdrawals, with and without approvers', () => {
 })
 
 test('balances', () => {
-  const macs = new BalanceMacs(keys)
   const balance = { profile_id: id(3), asset: 'USD', available: 1_050n, version: 7 }
-  const at = '2026-01-02T03:04:05.000006Z'
-  const mac = macs.make(id(1), balance, at)
+  const updated_at = '2026-01-02T03:04:05.000006Z'
+  const mac = macOfBalance(macs, id(1), balance, updated_at)
   expect(mac).toMatchInlineSnapshot(`"0d4f84fd.wBPtrg2Naq0yovRCn-fBdF"`)
-  expect(new BalanceMacs(keys).objectionTo(id(1), balance, at, mac)).toBeUndefined()
+  expect(objectionToBalance(new RowMacs(keys), id(1), balance, { updated_at, mac })).toBeUndefined()
 })
 
 test('orchestrations', () => {
@@ -166,7 +165,6 @@ test('orchestrations', () => {
     null,
     ['ETHEREUM', '0x5290'],
   ])
-  const macs = new RowMacs(keys)
   const mac = macs.of('orchestrations').make(text)
   expect(mac).toMatchInlineSnapshot(`"0d4f84fd.egRIkad_YaFKHqM97R_8ixvLR0NMILgE3yoPFB4QiSU"`)
   expect(objectionToOrder(macs, order as never, mac)).toBeUndefined()

@@ -44,7 +44,7 @@ import type { FiatDepositInstructions } from '../money/records/fiat-deposit-inst
 import type { Transfer } from '../money/ledger/transfer.ts'
 import { setIdentityStatus } from '../resources/identities/set-identity-status.ts'
 import { verify } from '../money/verify/verify.ts'
-import { WithdrawalMacs } from '../audit/withdrawal-macs.ts'
+import { RowMacs } from '../audit/row-macs.ts'
 import { databaseGauges } from '../upkeep/metrics/database-gauges.ts'
 import type { WireOrder } from '../networks/bank/manual-wires.ts'
 import type { PayoutNetwork, NetworkAdapter } from '../networks/network.ts'
@@ -84,7 +84,7 @@ beforeAll(async () => {
   customer = await newCustomer(service)
 })
 afterAll(async () => {
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   expect((await verify(service.db, { macs })).disagreements).toEqual([])
   await service.close()
   await rm(folder, { recursive: true })

@@ -3,8 +3,8 @@ import { violatedConstraint, type Database, type Queryable, type Transaction } f
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
 import { describeFreeze, selectFreezes } from '../../money/records/freezes.ts'
-import { balanceMacs } from '../../audit/balance-macs.ts'
-import { objectionsTo, WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
+import { objectionsTo } from '../../audit/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../../networks/bank/manual-wires.ts'
 import type { Withdrawal } from '../../networks/network.ts'
 import { disagreementOf } from '../../networks/signed-payments.ts'
@@ -66,15 +66,13 @@ const SELECT_WIRES = `
   left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
   left join withdrawal_marks m on m.customer_id = t.customer_id and m.transfer_id = t.id and m.mark = 'TAKEN'`
 
-const withdrawalMacs = async () => new WithdrawalMacs((await balanceMacs()).masterKeys)
-
 /**
  * Returns what is wrong with each of these wires, whose orders people follow: it is not what was accepted, it has ended, or its order
  * is not the one that was taken. The service's database role writes all of it, except the marks.
  */
 async function objectionsToWires(
   db: Queryable,
-  macs: WithdrawalMacs,
+  macs: RowMacs,
   wires: readonly WireRow[],
 ): Promise<(string | undefined)[]> {
   const objections = await objectionsTo(db, macs, wires)
@@ -92,7 +90,7 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
     where t.status = 'PENDING' and t.type = 'WIRE_WITHDRAWAL'
     order by t.id
     limit ${WIRES_MAX}`)
-  const macs = await withdrawalMacs()
+  const macs = await ownRowMacs()
   const objections = await objectionsToWires(db, macs, rows)
   const customerIds = [...new Set(rows.map(({ customer_id }) => customer_id))]
   const ids = [...customerIds, ...new Set(rows.map(({ profile_id }) => profile_id))]
@@ -153,7 +151,7 @@ export async function takeWire(
     assert(status === 'PENDING', 'an open wire is pending')
     if (wire.state !== 'HELD')
       throw new Refusal(`wire ${transferId} was taken before, and its order is gone: bursar verify`)
-    const macs = await withdrawalMacs()
+    const macs = await ownRowMacs()
     const bank = wiresTakenBy(operator)
     const adapter = guarded(bank, { macs, screening })
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
@@ -189,7 +187,7 @@ async function requireTaken(
   const raw = rows[0]?.raw_transaction ?? null
   if (raw === null)
     throw new Refusal(`nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`)
-  const [objection] = await objectionsToWires(db, await withdrawalMacs(), rows)
+  const [objection] = await objectionsToWires(db, await ownRowMacs(), rows)
   if (objection !== undefined)
     throw new Refusal(`wire ${transfer_id} must not be sent: ${objection} (bursar verify)`)
   return readOrder(raw)!

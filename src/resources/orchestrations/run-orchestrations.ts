@@ -219,7 +219,7 @@ async function claim(
       ? 'the address of the address book that the rule pays is REJECTED'
       : was_decided
         ? 'it was paid or refused before'
-        : macs && objectionToOrder(macs.rows, orchestration, mac)
+        : macs && objectionToOrder(macs, orchestration, mac)
     return { initiator, was_decided, objection, orchestration }
   })
 }
