@@ -137,7 +137,6 @@ export async function forgedBalances(
   })
 }
 
-/** Most rows of one statement. */
 const BALANCES_PAGE = 10_000
 
 /**

@@ -351,7 +351,6 @@ export function isAsInRow(withdrawal: Withdrawal, row: PaidRow): boolean {
   )
 }
 
-/** Most rows per statement. */
 const WITHDRAWALS_PAGE = 10_000
 
 /**

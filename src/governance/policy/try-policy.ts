@@ -48,14 +48,12 @@ type Outcome = 'ALLOWED' | 'APPROVAL' | 'BLOCKED'
 
 /** The payments for which a rule has one outcome. */
 interface TriedOutcome {
-  /** Absent where no rule decides. */
   rule_id?: string
   outcome: Outcome
   count: number
   /** In USD; payments without a price are left out. */
   notional_value: string
   totals: { asset: string; total: string }[]
-  /** The newest first. */
   transfer_ids: string[]
 }
 
@@ -63,7 +61,6 @@ export interface PolicyTrial {
   /** Limits count the payments since then. */
   from: string
   judged: number
-  /** Whether older payments of the 30 days were left out. */
   has_more: boolean
   outcomes: TriedOutcome[]
 }

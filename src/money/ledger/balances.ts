@@ -34,7 +34,6 @@ export interface BalanceRow extends BalanceKey {
   /** The time of its last entry. */
   updated_at: string
   mac: string | null
-  /** Whether the balance has a newer entry. */
   is_outdated: boolean
 }
 
@@ -106,7 +105,6 @@ export async function lockBalances(
   }
 }
 
-/** The MACs of a customer's balances. */
 interface Sealing {
   macs: RowMacs
   customerId: string
@@ -114,7 +112,6 @@ interface Sealing {
 
 /** The locked balances of a transaction, changed in memory and written once. */
 export class Balances {
-  /** The profiles that these balances prove to exist. */
   readonly profileIds: ReadonlySet<string>
   #balances = new Map<string, Balance>()
   #found: Balance | undefined
@@ -175,7 +172,6 @@ export class Balances {
     return balance
   }
 
-  /** Adds a balance that has no row yet. */
   #begin(profile_id: string, asset: string): Balance {
     const balance: Balance = { profile_id, asset, available: 0n, version: 0, versionRead: 0 }
     this.#balances.set(keyOfBalance(profile_id, asset), balance)

@@ -188,7 +188,6 @@ export class LedgerTransaction {
   }
 }
 
-/** The action of a posting that names no other. */
 const ACTION_OF = {
   CREATED: 'transfer.create',
   SETTLED: 'transfer.complete',
@@ -196,7 +195,6 @@ const ACTION_OF = {
   SWEPT: 'sweep.settle',
 } as const satisfies Record<LedgerEvent, AuditAction>
 
-/** A transfer that changes its status. */
 export type ChangedTransfer = Pick<Transfer, 'id' | 'type' | 'status'>
 
 const eventOf = ({ id, type, status }: ChangedTransfer): NewEvent => ({

@@ -93,7 +93,6 @@ export async function post(
 interface Batch {
   ledger: LedgerTransaction
   holders: Holders
-  /** Whether the customer has a policy. */
   isGoverned: boolean
   governor: Governor | undefined
   /** The transfers that already have a ref_id of the batch. */

@@ -27,9 +27,7 @@ interface Waiting {
 
 /** Receives the events of the ledger's queue, for metrics. */
 export interface LedgerMeter {
-  /** Called after a batch of this many movements. */
   batch(movements: number): void
-  /** Called when a movement was refused because the queue was full. */
   refused(): void
 }
 

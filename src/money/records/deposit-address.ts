@@ -33,7 +33,6 @@ export const ConversionTarget = OneOf(
   { default: 'NO_CONVERSION' },
 )
 
-/** An address for deposits to a profile (API behaviour, Deposit addresses). */
 export const DepositAddress = NamedObject('DepositAddress', {
   id: Uuid('Id of the address.'),
   customer_id: Uuid('Customer.'),

@@ -45,7 +45,6 @@ export const FiatNetworkInstructions = Closed(
   { description: 'How the bank account is reached.' },
 )
 
-/** A bank account that receives fiat withdrawals (API behaviour, Fiat accounts). */
 export const FiatAccount = NamedObject('FiatAccount', {
   id: Uuid('Id of the fiat account.'),
   customer_id: Uuid('Customer.'),

@@ -103,7 +103,6 @@ interface Payouts {
   customerId: string
   /** Those with these ids; null: all that are due. */
   only: string[] | null
-  /** Called with the ids that were claimed. */
   claimed: (ids: string[]) => void
 }
 

@@ -34,7 +34,6 @@ const PutPolicyBody = Closed({
 })
 type PutPolicyBody = Static<typeof PutPolicyBody>
 
-/** Replaces the customer's policy by a new version (API behaviour, Policy). */
 export const putPolicy = operation({
   method: 'PUT',
   url: '/v2/policy',

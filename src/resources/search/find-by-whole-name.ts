@@ -7,7 +7,6 @@ import { bankReference } from '../../money/records/bank-wires.ts'
 
 /** Finds records by any of their whole names: id, `ref_id`, hash, address, memo or the bank's reference. Each look-up is by an index. */
 
-/** The types of records that are found, and the scope that reads each. */
 export const FOUND_TYPES = {
   transfer: 'transfer:read_transfer',
   orchestration: 'orchestration:read_orchestration',

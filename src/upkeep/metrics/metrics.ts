@@ -33,7 +33,6 @@ export type Loop =
   | 'address_book'
   | 'audit_heads'
 
-/** Counts the rounds of the worker and the withdrawals that end. */
 export interface WorkerMeter {
   round(loop: Loop, succeeded: boolean): void
   /** Counts records that a round could not work on, while it worked on the others. */
