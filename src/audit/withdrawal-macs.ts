@@ -59,7 +59,7 @@ export function macOfWithdrawal(macs: RowMacs, accepted: AcceptedWithdrawal): st
 }
 
 /** Returns what is wrong with a withdrawal; undefined when it is unchanged since it was accepted. */
-export const objectionToWithdrawal = (
+const objectionToWithdrawal = (
   macs: RowMacs,
   accepted: AcceptedWithdrawal,
   mac: string | null,

@@ -328,7 +328,6 @@ export async function wakeScreened(db: Queryable, ids: OutgoingId): Promise<void
   )
 }
 
-/** A withdrawal with its transfer's status. */
 export interface HeldWithdrawal extends Withdrawal {
   status: 'PENDING' | 'COMPLETED' | 'FAILED'
   secondary_status: SecondaryStatus | null
@@ -336,7 +335,6 @@ export interface HeldWithdrawal extends Withdrawal {
   state: State
   crypto_tx_hash: string | null
   raw_transaction: Buffer | null
-  /** What was decided of it once and for good. */
   marks: WithdrawalMark[]
 }
 
