@@ -28,7 +28,10 @@ const proven = new WeakMap<RowMacs, Map<string, { text: string; mac: string }>>(
 
 function prove(macs: RowMacs, balance: Sealed, text: string, mac: string): void {
   let known = proven.get(macs)
-  if (known === undefined || known.size >= PROVEN_MAX) proven.set(macs, (known = new Map()))
+  if (known === undefined || known.size >= PROVEN_MAX) {
+    known = new Map<string, { text: string; mac: string }>()
+    proven.set(macs, known)
+  }
   known.set(keyOf(balance), { text, mac })
 }
 

@@ -16,10 +16,6 @@ export interface Standing {
 }
 
 /** `ACCOUNT` are profiles with their accounts. */
-interface StandingRow extends BesideBalances {
-  kind: BesideBalances['kind'] | 'ACCOUNT' | 'DEACTIVATED' | 'FREEZE' | 'POLICY'
-}
-
 const STANDING = `${CLOCK_AND_OUTDATED}
   union all
   select 'ACCOUNT', id::text, account_id::text, null, null from profiles
@@ -44,7 +40,7 @@ export function standingBeside(): { read: ReadBeside; standing: Standing } {
   const accounts = new Map<string, string | null>()
   const standing: Standing = { policy: undefined, frozen, deactivated, accounts }
   const read = async (tx: Transaction, values: readonly unknown[]): Promise<BesideBalances[]> => {
-    const { rows } = await tx.query<StandingRow>({
+    const { rows } = await tx.query<BesideBalances>({
       name: 'standing of balances',
       text: STANDING,
       values: [...values],
@@ -64,7 +60,7 @@ export function standingBeside(): { read: ReadBeside; standing: Standing } {
       for (const { subject, ...end } of ends)
         if (macs.objectionTo('customer_freezes', end) !== undefined) frozen.add(subject)
     }
-    return rows as BesideBalances[]
+    return rows
   }
   return { read, standing }
 }
