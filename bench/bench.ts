@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { sealBalancesWith } from '../src/audit/balance-macs.ts'
+import { sealRowsWith } from '../src/audit/row-macs.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { migrate } from '../src/db/migrate.ts'
@@ -59,7 +59,7 @@ await slowDown(admin, Number(options['slower-disk']))
 const ownerUrl = postgres.ownerUrl
 const db = openDatabase(ownerUrl, { max: 10, onError: () => undefined })
 await migrate(db, 'bursar')
-sealBalancesWith(() => openMasterKeys({ ...readSettings({}), dataDir }))
+sealRowsWith(() => openMasterKeys({ ...readSettings({}), dataDir }))
 // The service must see the transactions of the owner's role, with which this process writes at the same time.
 await admin.query('grant pg_read_all_stats to bursar')
 await admin.query('grant pg_checkpoint to bursar_owner')

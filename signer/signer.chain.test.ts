@@ -50,7 +50,8 @@ import { transaction, type Database } from '../src/db/database.ts'
 import { newPrivateKey, publicPartOf, signStatement } from '../src/governance/approvals/approval-statement.ts'
 import { evidenceOf } from '../src/governance/approvals/signing-evidence.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
-import { sealWithdrawal, WithdrawalMacs } from '../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
+import { sealWithdrawal } from '../src/audit/withdrawal-macs.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { guarded } from '../src/rails/payouts/signing-guards.ts'
@@ -184,9 +185,7 @@ function networksOn(
     },
     db,
   )
-  return new Map([
-    ['ETHEREUM', guarded(adapter, { macs: new WithdrawalMacs(MASTER_KEYS), screening: undefined })],
-  ])
+  return new Map([['ETHEREUM', guarded(adapter, { macs: new RowMacs(MASTER_KEYS), screening: undefined })]])
 }
 
 const newAddress = (): Hex => privateKeyToAccount(generatePrivateKey()).address
@@ -209,7 +208,7 @@ async function withdraw(
   expect({ status, body }).toMatchObject({ status: 200 })
   if (key !== null)
     await transaction(service.db, (tx) =>
-      sealWithdrawal(tx, new WithdrawalMacs(MASTER_KEYS, undefined, key), body.id),
+      sealWithdrawal(tx, new RowMacs(MASTER_KEYS, undefined, key), body.id),
     )
   return body
 }

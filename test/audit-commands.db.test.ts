@@ -90,7 +90,6 @@ const READS = [
     'screening list',
     'approvals list',
   ],
-  'customer limits show',
   ...['approvals show', 'approvers list', 'approvals key', 'policy show', 'policy check'],
 ]
 /** Commands that call the API: its operations record the changes, as their client. */
@@ -169,7 +168,6 @@ const RUN: Record<string, [args: () => string[], owner: () => string, action: st
   'client enable': [() => [ids.client!], () => ids.customer!, 'api_client.enable'],
   'customer disable': [() => [ids.other!], () => ids.other!, 'customer.disable'],
   'customer enable': [() => [ids.other!], () => ids.other!, 'customer.enable'],
-  'customer limits set': [() => [ids.other!, 'webhooks', '5'], () => ids.other!, 'customer.set_limit'],
   'account disable': [() => [ids.account!], () => ids.customer!, 'account.disable'],
   'account enable': [() => [ids.account!], () => ids.customer!, 'account.enable'],
   'identity deny': [() => [ids.identity!], () => ids.customer!, 'identity.deny'],

@@ -165,9 +165,6 @@ describe('help', () => {
     bursar client disable: <client_id>, --json
     bursar client enable: <client_id>, --approval <id>, --json
     bursar customer disable: <customer_id>, --json
-    bursar customer limits: show, set
-    bursar customer limits show: <customer_id>, --json, records
-    bursar customer limits set: <customer_id>, <limit>, <value>, --json, deposit_addresses, default
     bursar operator: create, list, link, role, disable, enable, sessions, passkeys, revoke
     bursar operator create: --name <name>, --role <role>, --customer <id>, --openid-subject <subject>, --json, APPROVER
     bursar operator link: <operator_id>, --json

@@ -19,7 +19,7 @@ import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
 import { orderTreasurySend } from '../src/rails/treasury/treasury.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
-import { WithdrawalMacs } from '../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { HAS_LITECOIND, KNOTS } from './bitcoin-node.ts'
 import { CLUSTER, refuseDatabase, takeDatabaseAgain } from './cluster.ts'
@@ -69,7 +69,7 @@ async function startService(world: World) {
     return pool
   })
   const settings = testSettings()
-  const ledger = new Ledger(nodes, { macs: new WithdrawalMacs(MASTER_KEYS) })
+  const ledger = new Ledger(nodes, { macs: new RowMacs(MASTER_KEYS) })
   const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
@@ -203,7 +203,7 @@ describe.skipIf(CLUSTER.length === 0)('while a node is gone', () => {
       // Another one is not signed yet.
       const unsigned = await withdraw(its, '0.3')
 
-      const macs = new WithdrawalMacs(MASTER_KEYS)
+      const macs = new RowMacs(MASTER_KEYS)
       const { transfer: send } = await orderTreasurySend(
         { db, macs, origin: TEST_ORIGIN },
         networks.get(network)!,

@@ -126,7 +126,7 @@ test('the document of operators has their operations and routes, and is console/
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
   expect(found).toEqual(
-    expect.arrayContaining(OPERATOR_OPERATIONS.map(({ method, url }) => `${method} ${pathOf(url)}`)),
+    expect.arrayContaining(OPERATOR_OPERATIONS.map(({ method, url }) => `${method} ${documentedPath(url)}`)),
   )
   expect(found).toEqual(expect.arrayContaining(['PUT /v2/operators/{id}', 'GET /v2/operators/sessions']))
   const config = await createConfig({ extends: ['recommended'] })

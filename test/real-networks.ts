@@ -20,7 +20,7 @@ import { Ledger } from '../src/money/movements/queue.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { verifyAuditChains } from '../src/audit/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
-import { WithdrawalMacs } from '../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
 import { bitcoinRpc } from '../chains/kit/json-rpc.ts'
 import { networkReports } from '../src/rails/wallets/network-status.ts'
@@ -246,7 +246,7 @@ export async function startRealService(world: World) {
   const file = await networksFile([world])
   const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
   const settings = testSettings({})
-  const ledger = new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) })
+  const ledger = new Ledger(db, { macs: new RowMacs(MASTER_KEYS) })
   const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
@@ -558,7 +558,7 @@ export function dieInTreasury(
 ): Promise<string[]> {
   const { db, networks } = service
   const adapter = networks.get(world.network)!
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   return dieAtEachPlace(service, world, async () => {
     const destination_address = await world.newAddress()
     const send = { network: world.network, asset, amount, destination_address, reference: randomUUID() }

@@ -25,7 +25,7 @@ const ALLOWED: Record<string, string> = {
   audit_heads: 'audit | deliveries, money/records, money/verify, upkeep/metrics',
   audit_links: 'audit',
   audit_log:
-    'audit | access/operators, access/tokens, governance/approvals, governance/policy, money/records, money/verify, rails/payouts, rails/wires, resources/statements',
+    'audit | access/operators, access/tokens, governance/approvals, governance/policy, money/records, money/verify, resources/statements',
   balances:
     'audit, money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
   bank_wires: 'money/records | money/ledger, money/verify, resources/search',
@@ -34,8 +34,7 @@ const ALLOWED: Record<string, string> = {
     'resources/destination-addresses | money/records, money/verify, resources/orchestrations, resources/search',
   customer_fee_checks: 'rails/treasury',
   customer_freezes:
-    'money/records | access/customers, access/tokens, money/ledger, rails/payouts, resources/orchestrations, upkeep/metrics',
-  customer_limits: 'money/records',
+    'money/records | access/customers, access/tokens, rails/payouts, resources/orchestrations, upkeep/metrics',
   customers:
     'access/customers | access/console, access/operators, access/tokens, audit, cli, money/records, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
   decided_orchestrations: 'resources/orchestrations | money/verify',
@@ -79,13 +78,13 @@ const ALLOWED: Record<string, string> = {
     'money/records, resources/orchestrations | audit, money/verify, program/demo, rails/payouts, resources/search, resources/transfers, upkeep/metrics',
   outgoing_transfers:
     'rails/payouts | audit, chains/bitcoin, chains/evm, money/movements, money/records, money/verify, networks, networks/simulated, rails/treasury, rails/wallets, rails/wires, resources/search, resources/transfers, upkeep/metrics',
-  policies: 'governance/policy | cli, money/ledger, money/verify',
+  policies: 'governance/policy | cli, money/records, money/verify',
   policy_windows: 'governance/policy | money/verify',
   price_imports: 'resources/markets',
   price_minutes: 'resources/markets | money/records',
   price_points: 'resources/markets',
   profiles:
-    'access/customers, money/records, resources/profiles | cli, money/ledger, money/movements, program/demo, rails/deposits, rails/wires, resources/accounts, resources/search, resources/statements, resources/webhooks',
+    'access/customers, money/records, resources/profiles | cli, money/movements, program/demo, rails/deposits, rails/wires, resources/accounts, resources/search, resources/statements, resources/webhooks',
   replaced_transactions:
     'rails/payouts | chains/bitcoin, chains/evm, money/records, money/verify, resources/search, resources/transfers',
   refills: 'rails/treasury | rails/wallets, upkeep/metrics',
@@ -110,6 +109,7 @@ const ALLOWED: Record<string, string> = {
     'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',
   webhooks:
     'deliveries, money/records, resources/webhooks | program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics',
+  withdrawal_marks: 'rails/payouts | rails/wires',
   withdrawal_names: 'rails/payouts | resources/search',
 }
 

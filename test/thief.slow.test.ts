@@ -16,7 +16,8 @@ import { PRIVILEGES } from '../src/db/tables.ts'
 import { approveCooledAddresses } from '../src/resources/destination-addresses/approve-cooled-addresses.ts'
 import { makeDemo } from '../src/program/demo/make-demo.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
+import { signOnlyAccepted } from '../src/audit/withdrawal-macs.ts'
 import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import type { Networks, Withdrawal } from '../src/networks/network.ts'
@@ -72,7 +73,7 @@ const contentOf = (one: Withdrawal) =>
 
 /** The networks, which sign as production does, and tell what they have signed. */
 function networksOn(db: Database): Networks {
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   return new Map(
     [...simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })].map(([network, adapter]) => {
       const told = {
@@ -95,7 +96,7 @@ function networksOn(db: Database): Networks {
 async function work(db: Database, rounds = 3): Promise<string[]> {
   const networks = networksOn(db)
   const govern = governBy(new Policies(MASTER_KEYS, { sandbox: true }))
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   const ledger = new Ledger(db, { macs, govern })
   const { settings } = service
   signed = []
@@ -402,7 +403,6 @@ const ROWS: Record<string, Record<string, string>> = {
                    and not exists (select 1 from bank_wires w where w.transfer_id = t.id) limit 1)`,
   },
   customer_fee_checks: {},
-  customer_limits: { name: "'PROFILES'", value: '1000' },
   deployment: { id: '1', mode: "'sandbox'" },
   address_series: {},
   asked_addresses: {},
@@ -421,6 +421,7 @@ const ROWS: Record<string, Record<string, string>> = {
   refills: {},
   replaced_transactions: {},
   resolved_withdrawals: { outcome: "'NOT_PAID'" },
+  withdrawal_marks: { mark: "'TAKEN'" },
   screening_requirement: { id: '1' },
   screenings: {
     kind: "'WITHDRAWAL'",
@@ -587,7 +588,7 @@ async function make({ together }: Attack): Promise<boolean> {
 /** What finds an attack, by its name in docs/reference/stolen-role.md. */
 const TELLERS = {
   '`verify`': async () => {
-    const macs = new WithdrawalMacs(MASTER_KEYS)
+    const macs = new RowMacs(MASTER_KEYS)
     return (await verify(thief, { macs, rowMacs: ROW_MACS })).disagreements.map(({ rule }) => rule)
   },
   '`audit verify`': async () => (await verifyAuditChains(thief)).faults.map(({ fault }) => fault),

@@ -36,7 +36,8 @@ import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { freeze, selectFreezes, unfreeze } from '../../src/money/records/freezes.ts'
 import { PLATFORM_ID } from '../../src/money/records/treasury.ts'
 import { verify } from '../../src/money/verify/verify.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../../src/audit/row-macs.ts'
+import { signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
 import { creditDepositsOn } from '../../src/rails/deposits/credit-deposits.ts'
 import { seeDepositsOn } from '../../src/rails/deposits/see-deposits.ts'
@@ -1735,7 +1736,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
 // ---------------------------------------------------------------------------------------------- treasury
 
-const MACS = new WithdrawalMacs(MASTER_KEYS)
+const MACS = new RowMacs(MASTER_KEYS)
 
 const orderSend = (changes: Partial<TreasurySend> = {}) => {
   const send = {

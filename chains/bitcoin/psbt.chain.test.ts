@@ -26,7 +26,8 @@ import {
 import { hurry, hurryUnlocked } from '../../test/work-off.ts'
 import { transaction, type Database } from '../../src/db/database.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../../src/audit/row-macs.ts'
+import { signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
 import { freeze } from '../../src/money/records/freezes.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
@@ -46,7 +47,7 @@ import { bitcoinAdapter } from './adapter.ts'
 import { asked, parse, splitOutpoint } from './decode.ts'
 import type { BitcoinConfig } from './wallet.ts'
 
-const MACS = new WithdrawalMacs(MASTER_KEYS)
+const MACS = new RowMacs(MASTER_KEYS)
 const FAMILY = [
   { network: 'LITECOIN', asset: 'LTC', signers: 1, program: undefined, isThere: HAS_LITECOIND },
   { network: 'BITCOIN', asset: 'BTC', signers: 3, program: KNOTS, isThere: KNOTS !== undefined },

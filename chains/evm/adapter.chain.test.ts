@@ -44,7 +44,8 @@ import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { freeze, unfreeze } from '../../src/money/records/freezes.ts'
 import { PLATFORM_ID } from '../../src/money/records/treasury.ts'
 import { verify } from '../../src/money/verify/verify.ts'
-import { sealWithdrawal, signOnlyAccepted, WithdrawalMacs } from '../../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../../src/audit/row-macs.ts'
+import { sealWithdrawal, signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
@@ -453,7 +454,7 @@ describe('a destination that the token refuses', () => {
       `0x${'4'.padStart(40, '0')}`,
       refused.id,
     ])
-    await transaction(service.db, (tx) => sealWithdrawal(tx, new WithdrawalMacs(MASTER_KEYS), refused.id))
+    await transaction(service.db, (tx) => sealWithdrawal(tx, new RowMacs(MASTER_KEYS), refused.id))
     const paid = await withdraw(customer, 'ETHEREUM', 'ETH', '0.25')
     await settleAll(wallet)
     expect(await read(customer, refused)).toMatchObject({
@@ -1325,7 +1326,7 @@ test('a wallet with unknown spends pays nothing until an operator has reviewed t
 // All wallets share the platform's ledger of a network, but only these tests post entries to it.
 describe('a treasury transfer', () => {
   const PLATFORM = { customer_id: PLATFORM_ID } as TestCustomer
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   const orderSend = (
     { network, adapter }: Wallet,
     asset: string,

@@ -19,7 +19,7 @@ import { hurryUnlocked } from '../../test/work-off.ts'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { openDatabase, type Database } from '../../src/db/database.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
-import { WithdrawalMacs } from '../../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../../src/audit/row-macs.ts'
 import { insertDepositAddress } from '../../src/money/records/deposit-address.ts'
 import { PLATFORM_ID } from '../../src/money/records/treasury.ts'
 import { verify } from '../../src/money/verify/verify.ts'
@@ -265,7 +265,7 @@ test('an empty wallet delays nobody; a payment that none can make delays its own
     reference: 'x',
   } as const
   const amount = String(fullest / ONE_ETH + 1n)
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   await expect(
     orderTreasurySend({ db: service.db, macs, origin: TEST_ORIGIN }, wallets.adapter, { ...order, amount }),
   ).rejects.toThrow(/^amount: the fullest hot wallet of ETHEREUM has \d/)
@@ -346,7 +346,7 @@ test('what a former wallet holds is moved to the hot wallet, tokens first, and s
   const [hotWallet, former] = wallets.wallets
   const { furtherWallets: _, ...rest } = wallets.config
   const rotated = { ...wallets, ...on({ ...rest, formerWallets: [former!] }) }
-  const ordering = { db: service.db, macs: new WithdrawalMacs(MASTER_KEYS), origin: TEST_ORIGIN }
+  const ordering = { db: service.db, macs: new RowMacs(MASTER_KEYS), origin: TEST_ORIGIN }
   const consolidate = (rate?: string) => orderConsolidation(ordering, rotated.adapter, 'ETHEREUM', rate)
   await expect(consolidate('x')).rejects.toThrow('the fee rate must be an amount in gwei')
   const moved: unknown[] = []
@@ -378,7 +378,7 @@ test('a former wallet without gas, or in use elsewhere, moves nothing', async ()
   const { furtherWallets: _, ...rest } = wallets.config
   const consolidate = (formerWallets: EvmConfig['formerWallets'] = [former!]) =>
     orderConsolidation(
-      { db: service.db, macs: new WithdrawalMacs(MASTER_KEYS), origin: TEST_ORIGIN },
+      { db: service.db, macs: new RowMacs(MASTER_KEYS), origin: TEST_ORIGIN },
       on({ ...rest, formerWallets }).adapter,
       'ETHEREUM',
       undefined,

@@ -58,7 +58,6 @@ export type Approver = Listed<'/v2/operators/approvers'>
 export type Customer = Listed<'/v2/operators/customers'>
 export type Freeze = Listed<'/v2/operators/freezes'>
 export type LedgerBalances = Answered<OperatorPaths['/v2/operators/ledger/balances']['get']>
-export type Limit = Listed<'/v2/operators/limits'>
 export type OpenWire = Listed<'/v2/operators/wires'>
 export type Operator = Listed<'/v2/operators'>
 export type OwnSession = Listed<'/v2/operators/sessions'>

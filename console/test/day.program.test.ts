@@ -187,13 +187,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     await yes()
     await page.getByText('Freeze this profile').waitFor()
 
-    // Limits and an API client.
+    // Customers and an API client.
     await open('Customers')
-    const limit = page.locator('tbody tr', { hasText: 'Changes per day' })
-    await limit.getByText('Change', { exact: true }).click()
-    await limit.getByLabel(/^Most/).fill('500')
-    await limit.getByRole('button', { name: 'Set' }).click()
-    await limit.getByText('500').waitFor()
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'console-customers')
     await open('API clients')

@@ -22,7 +22,6 @@ export interface ChainVerification {
   chains: number
   links: number
   records: number
-  /** The number of anchored heads that were compared. */
   anchors: number
   /** At most one for each chain: its first. */
   faults: ChainFault[]
@@ -33,9 +32,7 @@ export interface ChainVerification {
 interface VerifyChainsOptions {
   /** Heads that were exported before: the chains must still contain them. */
   anchors?: readonly AuditHead[]
-  /** Only the chain of this customer. */
   customerId?: string | undefined
-  /** Called after each chain. */
   onChain?: () => void
 }
 

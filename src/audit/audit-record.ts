@@ -16,7 +16,6 @@ export const OutcomeField = OneOf(
   'DONE: the change was made. REFUSED: the actor may not make it, or a policy forbids it.',
 )
 
-/** A change, or a refused change (API behaviour, Audit log). */
 export const AuditLogRecord = NamedObject('AuditLogRecord', {
   id: Uuid('Record id.'),
   at: Timestamp('When the change was made or refused.'),

@@ -110,7 +110,6 @@ export const linkHash = (previous: Buffer, digests: Buffer): Buffer =>
 
 const sha256 = (bytes: string | Buffer): Buffer => hash('sha256', bytes, 'buffer')
 
-/** The length of a digest in bytes. */
 export const DIGEST_BYTES = 32
 
 /** A row of audit_log, with arrays as PostgreSQL writes them. */

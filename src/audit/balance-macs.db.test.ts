@@ -16,7 +16,9 @@ import {
 } from '../../test/support.ts'
 import { masterKeysOf } from '../keys/master-keys.ts'
 import { verify } from '../money/verify/verify.ts'
-import { sealBalances, sealBalancesWith } from './balance-macs.ts'
+import { sealBalances } from './balance-macs.ts'
+import { RowMacs } from './row-macs.ts'
+import { sealRowsWith } from './row-macs.ts'
 
 const NEWER = randomBytes(32).toString('hex')
 
@@ -142,13 +144,13 @@ test('a refund waits while the balance that it credits was changed', async () =>
 test('balances without a MAC get one, and those of an older master key a new one', async () => {
   await service.owner.query('update balances set mac = null')
   expect((await withdraw()).status).toBe(503)
-  expect(await sealBalances(service.db, 'WITHOUT', MASTER_KEYS)).toBeGreaterThan(0)
-  expect(await sealBalances(service.db, 'WITHOUT', MASTER_KEYS)).toBe(0)
-  expect(await sealBalances(service.db, 'OF_OLDER_KEYS', MASTER_KEYS)).toBe(0)
+  expect(await sealBalances(service.db, 'WITHOUT', ROW_MACS)).toBeGreaterThan(0)
+  expect(await sealBalances(service.db, 'WITHOUT', ROW_MACS)).toBe(0)
+  expect(await sealBalances(service.db, 'OF_OLDER_KEYS', ROW_MACS)).toBe(0)
   expect((await withdraw({ amount: '10' })).status).toBe(200)
   const newer = masterKeysOf([NEWER, MASTER_KEY], 'BURSAR_MASTER_KEY')
   await steal(`update balances set available = available + 1 where ${OF_THIEF}`)
-  const renewed = await sealBalances(service.db, 'OF_OLDER_KEYS', newer)
+  const renewed = await sealBalances(service.db, 'OF_OLDER_KEYS', new RowMacs(newer))
   const { rows } = await service.db.query<{ customer_id: string }>(
     'select customer_id from balances where mac not like $1',
     [`${newer.current.id}.%`],
@@ -156,11 +158,11 @@ test('balances without a MAC get one, and those of an older master key a new one
   expect(rows).toEqual([{ customer_id: thief.customer_id }])
   expect(renewed).toBeGreaterThan(0)
   await service.owner.query('delete from balances where customer_id = $1', [thief.customer_id])
-  sealBalancesWith(() => Promise.resolve(masterKeysOf([NEWER], 'BURSAR_MASTER_KEY')))
+  sealRowsWith(() => Promise.resolve(masterKeysOf([NEWER], 'BURSAR_MASTER_KEY')))
   const other = await newCustomer(service)
   await fund(other, '10')
   const asked = withdrawalOf(other, { amount: '1' })
   expect((await other.call('POST', '/v2/transfer/crypto-withdrawals', asked)).status).toBe(200)
-  sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
+  sealRowsWith(() => Promise.resolve(MASTER_KEYS))
   expect((await other.call('POST', '/v2/transfer/crypto-withdrawals', asked)).status).toBe(503)
 })

@@ -2,18 +2,13 @@ import { parseAmount, parseStoredAmount } from '../contract/assets/amount.ts'
 import { decimalsOf, findAsset } from '../contract/assets/catalogue.ts'
 import type { Queryable } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { Macs } from '../keys/macs.ts'
-import type { MasterKeys } from '../keys/master-keys.ts'
 import { arraysOf } from '../db/rows.ts'
-import type { Seal } from './freeze-ends.ts'
+import type { RowMacs } from './row-macs.ts'
 
 /**
  * MACs of balances. The service's database role writes balances and inserts entries, so neither proves what a profile has. A
  * balance carries a MAC with a key outside the database, over the available amount, its version and the time of its last entry.
  * An older balance that was put back has a right MAC, but the role can remove no entry: a newer entry exposes it.
- *
- * A process has one set of master keys, and everything that posts needs them: requests, settlement, statements and commands. They
- * are given once, where the process connects to its database. Without them nothing is posted.
  */
 
 /** What a MAC covers of a balance. */
@@ -25,64 +20,43 @@ export interface Sealed {
   version: number
 }
 
-/** Called for a balance that is refused. */
-export type OnForgedBalance = (profileId: string, objection: string) => void
-
-/** The length of withdrawals' MACs, too: 22 characters are 132 bits. */
-const MAC_LENGTH = 22
-
 /** Balances whose MACs a process remembers. */
 const PROVEN_MAX = 10_000
 
-export class BalanceMacs {
-  readonly #macs: Macs
-  readonly #endsOfFreezes: Macs
-  /** The last MAC that was made here or found right, with the text that it covers. Most balances are read as last written. */
-  readonly #proven = new Map<string, { text: string; mac: string }>()
-  readonly onForged: OnForgedBalance
-  /** For MACs of other rows. */
-  readonly masterKeys: MasterKeys
+/** The last MAC of each balance that was made here or found right, with the text that it covers. Most are read as last written. */
+const proven = new WeakMap<RowMacs, Map<string, { text: string; mac: string }>>()
 
-  constructor(masterKeys: MasterKeys, onForged: OnForgedBalance = () => undefined) {
-    this.masterKeys = masterKeys
-    this.#macs = new Macs(masterKeys, 'balances', MAC_LENGTH)
-    this.#endsOfFreezes = new Macs(masterKeys, 'customerFreezes')
-    this.onForged = onForged
+function prove(macs: RowMacs, balance: Sealed, text: string, mac: string): void {
+  let known = proven.get(macs)
+  if (known === undefined || known.size >= PROVEN_MAX) {
+    known = new Map<string, { text: string; mac: string }>()
+    proven.set(macs, known)
   }
+  known.set(keyOf(balance), { text, mac })
+}
 
-  /** Makes the MAC of a balance; `updatedAt` is the time of its last entry. */
-  make(customerId: string, balance: Sealed, updatedAt: string): string {
-    const text = textOfBalance(customerId, balance, updatedAt)
-    const mac = this.#macs.make(text)
-    this.#prove(balance, text, mac)
-    return mac
-  }
+/** Makes the MAC of a balance; `updatedAt` is the time of its last entry. */
+export function macOfBalance(macs: RowMacs, customerId: string, balance: Sealed, updatedAt: string): string {
+  const text = textOfBalance(customerId, balance, updatedAt)
+  const mac = macs.of('balances').make(text)
+  prove(macs, balance, text, mac)
+  return mac
+}
 
-  /** Returns what is wrong with a balance; undefined when a Bursar with the master key wrote it. */
-  objectionTo(
-    customerId: string,
-    balance: Sealed,
-    updatedAt: string,
-    mac: string | null,
-  ): string | undefined {
-    if (mac === null) return 'it has no MAC: no Bursar with the master key wrote it'
-    const text = textOfBalance(customerId, balance, updatedAt)
-    const proven = this.#proven.get(keyOf(balance))
-    if (proven?.text === text && proven.mac === mac) return undefined
-    const objection = this.#macs.objectionTo(text, mac)
-    if (objection === undefined) this.#prove(balance, text, mac)
-    return objection
-  }
-
-  /** Whether a Bursar with the master key ended this freeze of a customer or profile. */
-  isEndOfFreeze({ sealed, mac }: Seal): boolean {
-    return mac !== null && this.#endsOfFreezes.objectionTo(sealed, mac) === undefined
-  }
-
-  #prove(balance: Sealed, text: string, mac: string): void {
-    if (this.#proven.size >= PROVEN_MAX) this.#proven.clear()
-    this.#proven.set(keyOf(balance), { text, mac })
-  }
+/** Returns what is wrong with a balance; undefined when a Bursar with the master key wrote it. */
+export function objectionToBalance(
+  macs: RowMacs,
+  customerId: string,
+  balance: Sealed,
+  { updated_at, mac }: { updated_at: string; mac: string | null },
+): string | undefined {
+  if (mac === null) return 'it has no MAC: no Bursar with the master key wrote it'
+  const text = textOfBalance(customerId, balance, updated_at)
+  const known = proven.get(macs)?.get(keyOf(balance))
+  if (known?.text === text && known.mac === mac) return undefined
+  const objection = macs.of('balances').objectionTo(text, mac)
+  if (objection === undefined) prove(macs, balance, text, mac)
+  return objection
 }
 
 /** The text that names a balance. */
@@ -97,23 +71,6 @@ const textOfBalance = (
   updatedAt: string,
 ): string =>
   `${customerId.toLowerCase()} ${profile_id.toLowerCase()} ${asset} ${available} ${version} ${updatedAt}`
-
-let macs: (() => Promise<BalanceMacs>) | undefined
-
-/** Gives this process its master keys, which are opened with the first posting. */
-export function sealBalancesWith(
-  openMasterKeys: () => Promise<MasterKeys>,
-  onForged?: OnForgedBalance,
-): void {
-  let opened: Promise<BalanceMacs> | undefined
-  macs = () => (opened ??= openMasterKeys().then((keys) => new BalanceMacs(keys, onForged)))
-}
-
-/** The MACs of this process. Throws an Error where it was given no master keys. */
-export function balanceMacs(): Promise<BalanceMacs> {
-  if (macs === undefined) throw new Error('this process has no master keys: nothing is posted')
-  return macs()
-}
 
 /** In SQL: whether a balance `b` has a newer entry, which means that somebody has put an older balance back. */
 export const IS_OUTDATED = `(
@@ -143,11 +100,11 @@ const sealedOf = ({ profile_id, asset, available, version }: Row): Sealed => ({
 })
 
 /** Also judges a row that no Bursar could have written: such a row must not hide the others. */
-function objectionToRow(by: BalanceMacs, row: Row): string | undefined {
+function objectionToRow(macs: RowMacs, row: Row): string | undefined {
   const asset = findAsset(row.asset)
   if (asset === undefined || parseAmount(row.available.replace('-', ''), asset.decimals) === undefined)
     return 'no asset has such an amount'
-  return by.objectionTo(row.customer_id, sealedOf(row), row.updated_at, row.mac)
+  return objectionToBalance(macs, row.customer_id, sealedOf(row), row)
 }
 
 const COLUMNS = 'customer_id, profile_id, asset, available, version, updated_at, mac'
@@ -159,7 +116,7 @@ const COLUMNS = 'customer_id, profile_id, asset, available, version, updated_at,
  */
 export async function forgedBalances(
   db: Queryable,
-  by: BalanceMacs,
+  macs: RowMacs,
   customerId: string,
   asset?: string,
 ): Promise<string[]> {
@@ -175,7 +132,7 @@ export async function forgedBalances(
   )
   return rows.flatMap((row) => {
     const objection =
-      objectionToRow(by, row) ??
+      objectionToRow(macs, row) ??
       (row.entries === row.version
         ? undefined
         : `it has ${row.entries} entries and its version is ${row.version}: an entry was added, or the balance was put back`)
@@ -183,7 +140,6 @@ export async function forgedBalances(
   })
 }
 
-/** Most rows of one statement. */
 const BALANCES_PAGE = 10_000
 
 /**
@@ -193,11 +149,10 @@ const BALANCES_PAGE = 10_000
 export async function sealBalances(
   db: Queryable,
   which: 'WITHOUT' | 'OF_OLDER_KEYS',
-  masterKeys: MasterKeys,
+  macs: RowMacs,
 ): Promise<number> {
-  const by = new BalanceMacs(masterKeys)
   let sealed = 0
-  const older = which === 'WITHOUT' ? undefined : `${masterKeys.current.id}.%`
+  const older = which === 'WITHOUT' ? undefined : macs.ofCurrentKey
   let after = [PLATFORM_ID, PLATFORM_ID, '']
   for (;;) {
     const { rows } = await db.query<Row>(
@@ -209,7 +164,7 @@ export async function sealBalances(
       [older, ...after],
     )
     if (rows.length === 0) return sealed
-    const right = rows.filter((row) => which === 'WITHOUT' || objectionToRow(by, row) === undefined)
+    const right = rows.filter((row) => which === 'WITHOUT' || objectionToRow(macs, row) === undefined)
     const { rowCount } = await db.query(
       `update balances b set mac = s.mac
        from unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::text[]) as s (customer_id, profile_id, asset, version, mac)
@@ -217,7 +172,7 @@ export async function sealBalances(
          and b.asset = s.asset and b.version = s.version`,
       [
         ...arraysOf(right, 'customer_id', 'profile_id', 'asset', 'version'),
-        right.map((row) => by.make(row.customer_id, sealedOf(row), row.updated_at)),
+        right.map((row) => macOfBalance(macs, row.customer_id, sealedOf(row), row.updated_at)),
       ],
     )
     sealed += rowCount!

@@ -1,7 +1,7 @@
+import type { KeyObject } from 'node:crypto'
 import type { Queryable, Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { Macs } from '../keys/macs.ts'
-import { balanceMacs } from './balance-macs.ts'
 import type { Seal } from './freeze-ends.ts'
 import type { MasterKeys, Purpose } from '../keys/master-keys.ts'
 
@@ -200,23 +200,38 @@ export const sealOf = (table: SealedName): string => `${textOfRow(table)} as sea
 export type { Seal }
 
 /** Called for a row that is refused, since its MAC is missing or wrong. `id` names it in logs. */
-export type OnForged = (table: SealedName, id: string, objection: string) => void
+export type OnForged = (table: SealedName | 'balances', id: string, objection: string) => void
+
+/** The purposes whose MACs have 22 characters, which are 132 bits. */
+const SHORT: readonly Purpose[] = ['balances', 'withdrawals']
+const SHORT_LENGTH = 22
 
 export class RowMacs {
   readonly #masterKeys: MasterKeys
   readonly #macs = new Map<Purpose, Macs>()
-  readonly #onForged: OnForged
+  readonly onForged: OnForged
+  /** The Ed25519 key with which this process signs the withdrawals that it accepts; absent where there are no signer processes. */
+  readonly acceptanceKey: KeyObject | undefined
 
-  constructor(masterKeys: MasterKeys, onForged: OnForged = () => undefined) {
+  constructor(masterKeys: MasterKeys, onForged: OnForged = () => undefined, acceptanceKey?: KeyObject) {
     this.#masterKeys = masterKeys
-    this.#onForged = onForged
+    this.onForged = onForged
+    this.acceptanceKey = acceptanceKey
   }
 
   /** The MACs of one purpose, for texts that a process makes itself. */
   of(purpose: Purpose): Macs {
-    const known = this.#macs.get(purpose) ?? new Macs(this.#masterKeys, purpose)
-    this.#macs.set(purpose, known)
-    return known
+    let macs = this.#macs.get(purpose)
+    if (macs === undefined) {
+      macs = new Macs(this.#masterKeys, purpose, SHORT.includes(purpose) ? SHORT_LENGTH : undefined)
+      this.#macs.set(purpose, macs)
+    }
+    return macs
+  }
+
+  /** A pattern of `like` for the MACs of the current master key. */
+  get ofCurrentKey(): string {
+    return `${this.#masterKeys.current.id}.%`
   }
 
   #of(table: SealedName): Macs {
@@ -233,7 +248,7 @@ export class RowMacs {
   /** Whether a row is as it was sealed. Calls `onForged` where it is not. */
   isGenuine(table: SealedName, id: string, seal: Seal): boolean {
     const objection = this.objectionTo(table, seal)
-    if (objection !== undefined) this.#onForged(table, id, objection)
+    if (objection !== undefined) this.onForged(table, id, objection)
     return objection === undefined
   }
 
@@ -241,7 +256,7 @@ export class RowMacs {
   isCurrent(table: SealedName, id: string, seal: Seal, endedLater: boolean): boolean {
     if (!this.isGenuine(table, id, seal)) return false
     if (endedLater)
-      this.#onForged(table, id, 'the audit log says that it was ended or changed after it was sealed')
+      this.onForged(table, id, 'the audit log says that it was ended or changed after it was sealed')
     return !endedLater
   }
 
@@ -326,7 +341,7 @@ export class RowMacs {
       const { key } = SEALED[table]
       const { rows } = await db.query<Seal & Record<string, string | Buffer>>(
         `select ${key.join(', ')}, ${sealOf(table)} from ${table} r where r.mac is not null and r.mac not like $1`,
-        [`${this.#masterKeys.current.id}.%`],
+        [this.ofCurrentKey],
       )
       for (const row of rows) {
         if (this.objectionTo(table, row) !== undefined) continue
@@ -343,8 +358,22 @@ export class RowMacs {
   }
 }
 
-/** The MACs with the master keys of this process (`sealBalancesWith`), for code that is given none. */
-export const ownRowMacs = async (): Promise<RowMacs> => new RowMacs((await balanceMacs()).masterKeys)
+let opened: (() => Promise<RowMacs>) | undefined
+
+/**
+ * Gives this process its master keys, which are opened when they are first needed. Everything that posts needs them: requests,
+ * settlement, statements and commands. Without them nothing is posted.
+ */
+export function sealRowsWith(openMasterKeys: () => Promise<MasterKeys>, onForged?: OnForged): void {
+  let macs: Promise<RowMacs> | undefined
+  opened = () => (macs ??= openMasterKeys().then((keys) => new RowMacs(keys, onForged)))
+}
+
+/** The MACs with the master keys of this process, for code that is given none. Throws an Error where it was given no keys. */
+export function ownRowMacs(): Promise<RowMacs> {
+  if (opened === undefined) throw new Error('this process has no master keys: nothing is posted')
+  return opened()
+}
 
 export const SEALED_TABLES = Object.keys(SEALED) as SealedName[]
 

@@ -22,7 +22,8 @@ import { addressFromBytes } from '../contract/addresses/addresses.ts'
 import { magicAddress } from '../networks/simulated/magic-addresses.ts'
 import { runOrchestrations } from '../resources/orchestrations/run-orchestrations.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
-import { sealWithdrawal, signOnlyAccepted, WithdrawalMacs } from './withdrawal-macs.ts'
+import { RowMacs } from './row-macs.ts'
+import { sealWithdrawal, signOnlyAccepted } from './withdrawal-macs.ts'
 import { verify } from '../money/verify/verify.ts'
 
 /*
@@ -35,7 +36,7 @@ let customer: TestCustomer
 let other: TestCustomer
 /** May change anything, unlike the service's roles. */
 let attacker: pg.Client
-const macs = new WithdrawalMacs(MASTER_KEYS)
+const macs = new RowMacs(MASTER_KEYS)
 const told: string[] = []
 
 beforeAll(async () => {
@@ -395,8 +396,8 @@ test('a withdrawal that an operator has sealed is paid; a signed withdrawal cann
 test('after a change of the master key, withdrawals of the old key are signed while that key is given', async () => {
   const id = await withdraw()
   const renewed = randomBytes(32).toString('hex')
-  const withOld = new WithdrawalMacs(masterKeysOf([renewed, MASTER_KEY], 'BURSAR_MASTER_KEY'))
-  const without = new WithdrawalMacs(masterKeysOf([renewed], 'BURSAR_MASTER_KEY'))
+  const withOld = new RowMacs(masterKeysOf([renewed, MASTER_KEY], 'BURSAR_MASTER_KEY'))
+  const without = new RowMacs(masterKeysOf([renewed], 'BURSAR_MASTER_KEY'))
   await settle(checked(without))
   expect((await recordOf(id)).waiting_detail).toContain(`needs master key ${MASTER_KEYS.current.id}`)
   await settle(checked(withOld))

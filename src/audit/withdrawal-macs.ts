@@ -1,14 +1,12 @@
-import { sign, type KeyObject } from 'node:crypto'
+import { sign } from 'node:crypto'
 import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID } from '../money/records/treasury.ts'
 import type { ActorType } from '../contract/actor.ts'
 import { problem } from '../contract/problems.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
-import { Macs } from '../keys/macs.ts'
-import type { MasterKeys } from '../keys/master-keys.ts'
 import { canonicalAddress } from '../contract/addresses/addresses.ts'
 import type { PayoutNetwork, NetworkAdapter, SignerAnswer, Signing, Withdrawal } from '../networks/network.ts'
 import type { Payee, TransferApproval } from '../money/movements/decision.ts'
-import { RowMacs, type OnForged } from './row-macs.ts'
+import type { RowMacs } from './row-macs.ts'
 import type { NewTransfer, Transfer } from '../money/ledger/transfer.ts'
 
 /**
@@ -32,58 +30,49 @@ export interface AcceptedWithdrawal {
   approval?: TransferApproval | undefined
 }
 
-/** Characters of a MAC, without the key's id. */
-const MAC_LENGTH = 22
-
-export class WithdrawalMacs {
-  readonly #macs: Macs
-  /** The MACs of other rows with the same keys, such as the ends of freezes and deposit addresses. */
-  readonly rows: RowMacs
-
-  /** The Ed25519 key with which this process signs what it accepts, for signer processes; absent where there are none. */
-  readonly #acceptanceKey: KeyObject | undefined
-
-  constructor(masterKeys: MasterKeys, onForged?: OnForged, acceptanceKey?: KeyObject) {
-    this.#acceptanceKey = acceptanceKey
-    this.rows = new RowMacs(masterKeys, onForged)
-    this.#macs = new Macs(masterKeys, 'withdrawals', MAC_LENGTH)
-  }
-
-  /** Makes the MAC of a new withdrawal; for a wire, over the bank account that it pays. */
-  make(transfer: Transfer, payee: Payee | undefined, approval?: TransferApproval): string {
-    const { customer_id, id, profile_id, asset, amount, crypto_network, memo = null } = transfer
-    return this.makeOf({
-      customer_id,
-      id,
-      profile_id: profile_id.toLowerCase(),
-      asset,
-      amount,
-      network: crypto_network ?? 'WIRE',
-      destination: payee === undefined ? transfer.destination_address! : payeeOf(payee),
-      memo,
-      approval,
-    })
-  }
-
-  makeOf(accepted: AcceptedWithdrawal): string {
-    const text = acceptedText(accepted)
-    const mac = this.#macs.make(text)
-    if (this.#acceptanceKey === undefined) return mac
-    return `${mac}${ACCEPTANCE}${sign(null, Buffer.from(text), this.#acceptanceKey).toString('base64url')}`
-  }
-
-  /**
-   * Checks a withdrawal against its MAC. Returns the objection; undefined when it is unchanged since it was accepted.
-   */
-  objectionTo(accepted: AcceptedWithdrawal, mac: string | null): string | undefined {
-    if (mac === null) return 'it has no MAC: no Bursar with the master key accepted it'
-    return this.#macs.objectionTo(
-      acceptedText(accepted),
-      mac.split(ACCEPTANCE)[0]!,
-      'it was changed after it was accepted, or was never accepted',
-    )
-  }
+/** Makes the MAC of a new withdrawal; for a wire, over the bank account that it pays. */
+function macOfNew(
+  macs: RowMacs,
+  { customer_id, id, profile_id, asset, amount, crypto_network, memo, destination_address }: Transfer,
+  payee: Payee | undefined,
+  approval?: TransferApproval,
+): string {
+  return macOfWithdrawal(macs, {
+    customer_id,
+    id,
+    profile_id: profile_id.toLowerCase(),
+    asset,
+    amount,
+    network: crypto_network ?? 'WIRE',
+    destination: payee === undefined ? destination_address! : payeeOf(payee),
+    memo: memo ?? null,
+    approval,
+  })
 }
+
+/** Makes the MAC of a withdrawal, with the signature of this process where there are signer processes. */
+export function macOfWithdrawal(macs: RowMacs, accepted: AcceptedWithdrawal): string {
+  const text = acceptedText(accepted)
+  const mac = macs.of('withdrawals').make(text)
+  if (macs.acceptanceKey === undefined) return mac
+  return `${mac}${ACCEPTANCE}${sign(null, Buffer.from(text), macs.acceptanceKey).toString('base64url')}`
+}
+
+/** Returns what is wrong with a withdrawal; undefined when it is unchanged since it was accepted. */
+const objectionToWithdrawal = (
+  macs: RowMacs,
+  accepted: AcceptedWithdrawal,
+  mac: string | null,
+): string | undefined =>
+  mac === null
+    ? 'it has no MAC: no Bursar with the master key accepted it'
+    : macs
+        .of('withdrawals')
+        .objectionTo(
+          acceptedText(accepted),
+          mac.split(ACCEPTANCE)[0]!,
+          'it was changed after it was accepted, or was never accepted',
+        )
 
 /** Between the MAC and the signature of the process that accepted the withdrawal. */
 const ACCEPTANCE = '~'
@@ -111,10 +100,10 @@ const payeeOf = ({ id, fiat_account_owner, fiat_network_instructions }: Payee): 
 /** Adds the MACs to the withdrawals among these new transfers. Without `macs` the withdrawals are never signed. */
 export function addMacs<
   T extends NewTransfer & { payee?: Payee | undefined; approval?: TransferApproval | undefined },
->(made: T[], macs: WithdrawalMacs | undefined): T[] {
+>(made: T[], macs: RowMacs | undefined): T[] {
   if (macs !== undefined) {
     for (const one of made)
-      if (isWithdrawal(one.transfer)) one.mac = macs.make(one.transfer, one.payee, one.approval)
+      if (isWithdrawal(one.transfer)) one.mac = macOfNew(macs, one.transfer, one.payee, one.approval)
   }
   return made
 }
@@ -232,12 +221,12 @@ export async function readAccepted(
  */
 export async function requireAccepted(
   tx: Queryable,
-  macs: WithdrawalMacs,
+  macs: RowMacs,
   customerId: string,
   ids: readonly string[],
 ): Promise<void> {
   for (const { mac, ...accepted } of await readAccepted(tx, customerId, ids)) {
-    const objection = macs.objectionTo(accepted, mac)
+    const objection = objectionToWithdrawal(macs, accepted, mac)
     if (objection !== undefined)
       throw problem.unavailable(
         `withdrawal ${accepted.id} is ${NOT_ACCEPTED}: ${objection}; nothing is given back for it before bursar withdrawal seal`,
@@ -261,7 +250,7 @@ export const NOT_ACCEPTED = 'not what was accepted'
  */
 export function signOnlyAccepted(
   adapter: NetworkAdapter,
-  macs: WithdrawalMacs,
+  macs: RowMacs,
   onObjection: OnObjection = () => undefined,
 ): NetworkAdapter {
   return {
@@ -317,7 +306,7 @@ export function signOnlyAccepted(
 /** Returns the objection to each of the withdrawals, as they are to be signed. */
 export async function objectionsTo(
   tx: Queryable,
-  macs: WithdrawalMacs,
+  macs: RowMacs,
   withdrawals: readonly Withdrawal[],
 ): Promise<(string | undefined)[]> {
   const rows = new Map<string, AcceptedRow & { ended: string | null }>()
@@ -333,7 +322,7 @@ export async function objectionsTo(
     const row = rows.get(`${withdrawal.customer_id} ${withdrawal.transfer_id}`)
     if (row === undefined) return 'the withdrawal does not exist'
     const changed = isAsInRow(withdrawal, row) ? undefined : 'it was changed while it was being signed'
-    return macs.objectionTo(acceptedOf(row), row.mac) ?? row.ended ?? changed
+    return objectionToWithdrawal(macs, acceptedOf(row), row.mac) ?? row.ended ?? changed
   })
 }
 
@@ -362,7 +351,6 @@ export function isAsInRow(withdrawal: Withdrawal, row: PaidRow): boolean {
   )
 }
 
-/** Most rows per statement. */
 const WITHDRAWALS_PAGE = 10_000
 
 /**
@@ -371,7 +359,7 @@ const WITHDRAWALS_PAGE = 10_000
  */
 export async function sealWithdrawal(
   tx: Transaction,
-  macs: WithdrawalMacs,
+  macs: RowMacs,
   id: string,
 ): Promise<AcceptedWithdrawal> {
   const ids = [await findOwner(tx, id), id]
@@ -389,7 +377,7 @@ export async function sealWithdrawal(
   await tx.query('update transfers set mac = $3 where customer_id = $1 and id = $2', [
     row.customer_id,
     id,
-    macs.makeOf(accepted),
+    macOfWithdrawal(macs, accepted),
   ])
   return accepted
 }
@@ -398,7 +386,7 @@ export async function sealWithdrawal(
 export async function notAccepted(
   db: Queryable,
   customerId: string,
-  macs: WithdrawalMacs,
+  macs: RowMacs,
 ): Promise<{ id: string; objection: string }[]> {
   const found: { id: string; objection: string }[] = []
   let after = '00000000-0000-0000-0000-000000000000'
@@ -411,7 +399,7 @@ export async function notAccepted(
       [customerId, after],
     )
     for (const row of rows) {
-      const objection = macs.objectionTo(acceptedOf(row), row.mac)
+      const objection = objectionToWithdrawal(macs, acceptedOf(row), row.mac)
       if (objection !== undefined) found.push({ id: row.id, objection })
     }
     if (rows.length < WITHDRAWALS_PAGE) return found

@@ -8,18 +8,16 @@ import { credentialsFile, openCredentials } from '../program/demo/credentials.ts
 import { prepareDatabase, readStamp, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { Ledger } from '../money/movements/queue.ts'
-import { WithdrawalMacs } from '../audit/withdrawal-macs.ts'
+import { RowMacs, sealRowsWith } from '../audit/row-macs.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import type { Screening } from '../rails/screening/screening.ts'
 import type { OpenContext } from './define.ts'
 import { ownProcess } from './own-process.ts'
 import { readSettings, type Settings } from '../settings.ts'
-import { sealBalancesWith } from '../audit/balance-macs.ts'
 import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
 import { withApprovedChange, type RequestedChange } from '../governance/approvals/approved-change.ts'
 import { Policies } from '../governance/policy/policy.ts'
 import { recordMigrations } from '../audit/audited.ts'
-import { RowMacs } from '../audit/row-macs.ts'
 
 /** Shared by the commands that work on the database: the connection, the roles, and changes that wait for approvers. */
 
@@ -96,7 +94,7 @@ export async function withDatabase<T>(
   try {
     const { db, open, ownerUrl, close: disconnect } = await connect(settings, log)
     const keys = () => openMasterKeys(settings)
-    sealBalancesWith(keys)
+    sealRowsWith(keys)
     try {
       await requireMode(db, settings.mode)
       const applied = migrate ? await prepareDatabase(db, settings, ownerUrl) : []
@@ -201,7 +199,7 @@ export async function crediting<At extends AtDatabase>(
   work: (at: At & CreditingContext) => Promise<void>,
 ): Promise<void> {
   const screening = await openScreeningOfCommand(at.db, at.settings)
-  const ledger = new Ledger(at.db, { macs: new WithdrawalMacs(await at.keys()) })
+  const ledger = new Ledger(at.db, { macs: new RowMacs(await at.keys()) })
   try {
     await work({ ...at, ledger, screening })
   } finally {

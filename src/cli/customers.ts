@@ -23,7 +23,6 @@ import {
   requireCustomer,
   type AskedChange,
 } from './command-line.ts'
-import { defineCustomerLimits } from './customer-limits.ts'
 import { define, type Subcommand } from './define.ts'
 import { EXIT } from './exit.ts'
 import { SIGNING_WAIT_MS, STILL_SIGNING } from './freezes.ts'
@@ -33,7 +32,6 @@ import { ownProcess } from './own-process.ts'
 export function customerCommands(program: Command): void {
   const customer = define(program, 'customer', 'customers: the tenants, which own all other records')
   defineCustomers(customer)
-  defineCustomerLimits(customer)
 
   const client = define(program, 'client', 'API clients: the credentials of a customer')
   defineCreateClient(client)

@@ -5,7 +5,6 @@ import { faultsOfRole } from '../db/privileges.ts'
 import { changeIssuer, readStamp, recordVerify } from '../program/deployment.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
 import { verify } from '../money/verify/verify.ts'
-import { WithdrawalMacs } from '../audit/withdrawal-macs.ts'
 import { RowMacs } from '../audit/row-macs.ts'
 import { configuredTokens } from '../networks/network-sections.ts'
 import { blame, readSettings } from '../settings.ts'
@@ -77,7 +76,7 @@ function defineVerify(program: Command): void {
     'recompute every balance and zero sum from the ledger entries, and compare each signed withdrawal with the accepted request; exit code 1 on a disagreement. Warns of missing and excessive privileges of the database role',
   ).answer(inDatabase, async ({ db, settings }, { json }: { json?: true }) => {
     const masterKeys = await findMasterKeys(settings)
-    const macs = masterKeys && new WithdrawalMacs(masterKeys)
+    const macs = masterKeys && new RowMacs(masterKeys)
     const rowMacs = masterKeys && new RowMacs(masterKeys)
     const { networksFile } = settings
     const tokens =

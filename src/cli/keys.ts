@@ -83,6 +83,6 @@ async function sealAgain(owner: Transaction, masterKeys: MasterKeys): Promise<vo
       [masterKeys.ids.map((id) => `${id}.%`)],
     )
   for (const table of rows) await macs.sealAll(owner, table)
-  await sealBalances(owner, 'WITHOUT', masterKeys)
+  await sealBalances(owner, 'WITHOUT', macs)
   await sealOrders(owner, 'WITHOUT', macs)
 }

@@ -1,7 +1,8 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { transaction } from '../db/database.ts'
-import { sealWithdrawal, WithdrawalMacs } from '../audit/withdrawal-macs.ts'
+import { RowMacs } from '../audit/row-macs.ts'
+import { sealWithdrawal } from '../audit/withdrawal-macs.ts'
 import { depthsText } from '../networks/network-sections.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../rails/wallets/network-status.ts'
 import type { Ask } from '../networks/marks.ts'
@@ -77,7 +78,7 @@ function defineOpen(withdrawal: Subcommand): void {
   )
     .argument('<transfer_id>', 'withdrawal', uuid)
     .answer(inDatabase, async ({ db, settings, did, origin, keys }, id: string) => {
-      const macs = new WithdrawalMacs(await keys(), undefined, await openAcceptanceKey(settings))
+      const macs = new RowMacs(await keys(), undefined, await openAcceptanceKey(settings))
       const sealed = await transaction(db, async (tx) => {
         const accepted = await sealWithdrawal(tx, macs, id)
         await recordNow(tx, accepted.customer_id, audited(origin, 'transfer.seal', id))

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
-import { WithdrawalMacs } from '../audit/withdrawal-macs.ts'
+import { RowMacs } from '../audit/row-macs.ts'
 import {
   exportPsbt,
   importPsbts,
@@ -86,7 +86,7 @@ const byHandAt = async (
   db,
   network,
   adapter,
-  macs: new WithdrawalMacs(await keys()),
+  macs: new RowMacs(await keys()),
   origin,
 })
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
-import { WithdrawalMacs } from '../audit/withdrawal-macs.ts'
+import { RowMacs } from '../audit/row-macs.ts'
 import {
   acknowledgeTransaction,
   cancelTreasuryTransfer,
@@ -129,7 +129,7 @@ function describeRefill({ network, asset, amount, from, to, unsigned, lacks }: P
 
 const orderingAt = async ({ db, settings, origin, keys }: AtDatabase) => ({
   db,
-  macs: new WithdrawalMacs(await keys(), undefined, await openAcceptanceKey(settings)),
+  macs: new RowMacs(await keys(), undefined, await openAcceptanceKey(settings)),
   origin,
 })
 

@@ -44,7 +44,7 @@ import type { FiatDepositInstructions } from '../money/records/fiat-deposit-inst
 import type { Transfer } from '../money/ledger/transfer.ts'
 import { setIdentityStatus } from '../resources/identities/set-identity-status.ts'
 import { verify } from '../money/verify/verify.ts'
-import { WithdrawalMacs } from '../audit/withdrawal-macs.ts'
+import { RowMacs } from '../audit/row-macs.ts'
 import { databaseGauges } from '../upkeep/metrics/database-gauges.ts'
 import type { WireOrder } from '../networks/bank/manual-wires.ts'
 import type { PayoutNetwork, NetworkAdapter } from '../networks/network.ts'
@@ -84,7 +84,7 @@ beforeAll(async () => {
   customer = await newCustomer(service)
 })
 afterAll(async () => {
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   expect((await verify(service.db, { macs })).disagreements).toEqual([])
   await service.close()
   await rm(folder, { recursive: true })
@@ -733,10 +733,7 @@ describe('an outgoing wire', () => {
         [wire.id, state, bytes, hash],
       )
     await set('HELD', null, null)
-    await notTaken(
-      wire,
-      /^wire \S+ was taken before, says the audit log, and its order is gone: bursar verify$/,
-    )
+    await notTaken(wire, /^wire \S+ was taken before, and its order is gone: bursar verify$/)
     expect(await cancel(wire)).toMatchObject({ status: 409 })
     const [kept] = rows
     await set(kept!.state, kept!.raw_transaction, kept!.crypto_tx_hash)
@@ -769,7 +766,7 @@ describe('an outgoing wire', () => {
     for (const [was, is, why] of [
       ['000987654321', '666000666000', 'signed payee'],
       ['Invoice 1041', 'for account 666', 'signed memo'],
-      [/"taken_by":"[^"]*"/, '"taken_by":"mallory"', 'the audit log has no such order'],
+      [/"taken_by":"[^"]*"/, '"taken_by":"mallory"', 'nobody has taken such an order'],
       ['{', '{{', 'its bytes cannot be read'],
     ] as const) {
       await set(order.replace(was, is))

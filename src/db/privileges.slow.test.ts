@@ -215,18 +215,18 @@ describe('PRIVILEGES', () => {
       'policies',
       'replaced_transactions',
       'resolved_withdrawals',
+      'withdrawal_marks',
     ])
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
     // Beside its MAC.
     expect(PRIVILEGES['reward_rates']).toEqual({ insert: true, update: ['sealed_at', 'mac'] })
-    // No deleted row is a record: removed limits, old quotes, deposits that a reorganisation took back before they
+    // No deleted row is a record: old quotes, deposits that a reorganisation took back before they
     // were credited, simulated prices, sights of deposits that ended, simulated transactions, endpoints of webhooks,
     // one-time links and sessions of operators, windows of limits in which nothing counts any more, old traces, questions
     // for addresses that were answered, refills that were posted.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual([
       'asked_addresses',
-      'customer_limits',
       'fee_quotes',
       'incoming_transfers',
       'operator_links',

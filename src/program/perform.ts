@@ -5,7 +5,6 @@ import type { Policies } from '../governance/policy/policy.ts'
 import type { Perform } from '../http/mount.ts'
 import type { Request } from '../http/operation.ts'
 import { Shares } from '../http/shares.ts'
-import type { CustomerLimits } from '../money/records/customer-limits.ts'
 import type { RowMacs } from '../audit/row-macs.ts'
 import { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import type { Context } from '../resources/context.ts'
@@ -28,7 +27,6 @@ export function performWith(
     beginAnew,
     advanceClock,
   }: AppOptions,
-  limits: CustomerLimits,
   policies: Policies,
   rowMacs: RowMacs,
 ): Perform {
@@ -64,7 +62,6 @@ export function performWith(
       webhookSecrets,
       policies,
       rowMacs,
-      limits,
       baseUrl,
       beginAnew,
       advanceClock,

@@ -106,7 +106,6 @@ interface ListDefinition<Row> extends Pick<
   'url' | 'scope' | 'tag' | 'summary' | 'description' | 'problems'
 > {
   example: Record<string, unknown>
-  /** The list's name, for its cursors. */
   list: string
   item: TSchema
   /** The statement without its `where`. The customer's id is `$1`. */

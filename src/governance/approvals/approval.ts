@@ -31,10 +31,8 @@ export interface ApprovalRow {
 }
 
 export interface ChangeToApprove {
-  /** The kind of configuration, as the policy names it. */
   subject: string
   operation: string
-  /** The record that is changed. */
   target: { type: string; id: string }
   /** The values as they will be applied, with secrets as their SHA-256. */
   values: object

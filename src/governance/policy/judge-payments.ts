@@ -53,7 +53,6 @@ export const governBy =
   (batch) =>
     new PolicyGovernor(policies, batch)
 
-/** The policy in force for a batch of movements. */
 class PolicyGovernor implements Governor {
   readonly #policies: Policies
   readonly #batch: GovernedBatch

@@ -17,7 +17,6 @@ import { PolicyDocument } from './policy-document.ts'
  * new version. A version never changes, and its MAC covers all of it.
  */
 
-/** A version of a customer's policy. */
 export const Policy = NamedObject('Policy', {
   version: Type.Integer({
     minimum: 0,

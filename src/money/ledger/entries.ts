@@ -55,7 +55,6 @@ export interface Posting {
   transfer_id: string
   event: LedgerEvent
   entries: Entry[]
-  /** Who moves the money, and through which request. */
   origin: Origin
   /** The action in the audit log, where it is not that of the event: `transfer.create` for CREATED, and so on. */
   action?: AuditAction | undefined

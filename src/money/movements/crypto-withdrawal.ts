@@ -49,7 +49,6 @@ export interface Amounts {
 /** The names of the request's destination fields. An orchestration has other names. */
 const FIELDS = { network: 'crypto_network', address: 'destination_address' }
 
-/** An asset and its listing on a network. */
 export type ListedAsset = Pick<WithdrawalTerms, 'asset' | 'listing'>
 
 /**

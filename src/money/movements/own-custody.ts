@@ -100,7 +100,6 @@ export function takeOwnCustody(
   return [change(OWN_CUSTODY, { ...route, minor })]
 }
 
-/** The withdrawals to subtract. */
 const UNDER_WAY = {
   PENDING: `
     select t.amount

@@ -11,7 +11,6 @@ import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
 /** Facts about the owner of an address, for the travel rule. They are kept as they were sent. */
 export const TravelRuleMetadata = Type.Object({}, { ...Free, description: 'Facts for the travel rule.' })
 
-/** An address of the customer's address book (API behaviour, Crypto destination addresses). */
 export const DestinationAddress = NamedObject('CryptoDestinationAddress', {
   id: Uuid('Id of the address.'),
   customer_id: Uuid('Customer.'),

@@ -12,7 +12,7 @@ import type { RowMacs } from '../../audit/row-macs.ts'
 import { requireHolders } from './holders.ts'
 import { lockOpenProfile } from './profile.ts'
 import { audited } from '../../audit/audited.ts'
-import type { CustomerLimits } from './customer-limits.ts'
+import { requireRoom } from './record-limits.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
@@ -84,7 +84,7 @@ export async function insertInstructions(
   { account, rowMacs }: { account: BankAccount; rowMacs: RowMacs },
   customerId: string,
   body: NewInstructions,
-  { origin, limits }: { origin?: Origin; limits?: CustomerLimits } = {},
+  origin?: Origin,
 ): Promise<InstructionsRow> {
   const { routing_number_type } = routingOf(account, body.routing_number_type)
   if (body.routing_number_type !== undefined && body.routing_number_type !== routing_number_type)
@@ -102,7 +102,7 @@ export async function insertInstructions(
       return inTransaction(db, async (tx) => {
         await lockOpenProfile(tx, customerId, body.profile_id)
         await requireHolders(tx, customerId, body)
-        await limits?.requireRoom(tx, customerId, 'fiat_deposit_instructions')
+        await requireRoom(tx, customerId, 'fiat_deposit_instructions')
         const now = await readClock(tx)
         const { rows } = await tx.query<InstructionsRow>(
           `

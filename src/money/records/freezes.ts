@@ -245,7 +245,6 @@ const COLUMNS_OF_CUSTOMER = `
 const SELECT = `select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')} from freezes r`
 const SELECT_OF_CUSTOMERS = `select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r`
 
-/** Which freezes are read. */
 interface FreezeFilter {
   /** Of the platform, by subject: '' is everything. Absent: none. */
   platform?: readonly string[]

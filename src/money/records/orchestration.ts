@@ -43,7 +43,6 @@ export const CryptoEnd = Type.Object({
 })
 const ProfileEnd = Type.Object({ profile_id: Uuid('Profile.') })
 
-/** An automated movement from a source to a destination (API behaviour, Orchestrations). */
 export const Orchestration = NamedObject('Orchestration', {
   id: Uuid('Orchestration id.'),
   profile_id: Uuid('Target profile: whose balance the money is taken from.'),
@@ -305,7 +304,6 @@ export const orchestrationEvent = ({ id, status }: Pick<Orchestration, 'id' | 's
 export interface EndedTransfer {
   transfer_id: string
   status: 'COMPLETED' | 'FAILED'
-  /** Why it failed. */
   detail?: string | undefined
 }
 

@@ -1,13 +1,13 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import { disagreementOf, type SignedPayment, type TokenAddresses } from '../../networks/signed-payments.ts'
 import { inOrder, onCitus, transaction, type Database, type Transaction } from '../../db/database.ts'
-import { balanceMacs, forgedBalances } from '../../audit/balance-macs.ts'
+import { forgedBalances } from '../../audit/balance-macs.ts'
+import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
+import { notAccepted } from '../../audit/withdrawal-macs.ts'
 import { PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
 import { rowDisagreements } from './row-rules.ts'
-import { notAccepted, type WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 
 /** A broken rule: its name, and the record that breaks it. */
 interface Disagreement {
@@ -225,7 +225,7 @@ export interface VerifyOptions {
   /** Called after each customer. */
   onCustomer?: () => void
   /** Checks the MACs of withdrawals; needs the master key. */
-  macs?: WithdrawalMacs | undefined
+  macs?: RowMacs | undefined
   /** Checks the MACs of rows, and compares rows that authenticate with the audit log; needs the master key. */
   rowMacs?: RowMacs | undefined
   /** Token contracts that differ from the catalogue. */
@@ -389,7 +389,7 @@ async function verifyCustomer(
     )
   }
   if (rowMacs === undefined) return
-  report('every balance is as Bursar wrote it', await forgedBalances(tx, await balanceMacs(), id))
+  report('every balance is as Bursar wrote it', await forgedBalances(tx, await ownRowMacs(), id))
   for (const { rule, detail } of (await rowDisagreements(tx, id, rowMacs)).slice(0, SHOWN_MAX))
     report(rule, [detail])
 }

@@ -17,7 +17,7 @@ import type { TestCustomer, TestService } from '../../../test/support.ts'
 import { openDatabase } from '../../db/database.ts'
 import type { View } from '../../money/movements/decision.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../../money/records/deposit-address.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
@@ -107,7 +107,7 @@ test('a deposit is credited once, with repeated scans and several simultaneous w
     const contexts = [service.db, other].map((db) => {
       return {
         db,
-        ledger: new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) }),
+        ledger: new Ledger(db, { macs: new RowMacs(MASTER_KEYS) }),
         networks,
         settings: service.settings,
       }

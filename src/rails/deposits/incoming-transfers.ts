@@ -111,7 +111,7 @@ export async function recordIncoming(
       fresh.map(({ block }) => block?.hash ?? null),
     ],
   )
-  if (macs !== undefined && made.length > 0) await sealIncoming(tx, macs.rows, network, made)
+  if (macs !== undefined && made.length > 0) await sealIncoming(tx, macs, network, made)
   return { found: made.length, returned }
 }
 
@@ -214,7 +214,7 @@ export async function recordCredited(
 export const isRecorded = (
   { macs }: Pick<RailsContext['ledger'], 'macs'>,
   incoming: IncomingTransfer,
-): boolean => macs?.rows.isGenuine('incoming_transfers', incoming.crypto_tx_hash, incoming) === true
+): boolean => macs?.isGenuine('incoming_transfers', incoming.crypto_tx_hash, incoming) === true
 
 export const FORGED_DEPOSIT = 'it was invented or changed in the database (bursar verify)'
 

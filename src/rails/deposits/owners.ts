@@ -69,8 +69,7 @@ export const creditTo = (
 export const genuineAmong = (
   { macs }: Pick<RailsContext['ledger'], 'macs'>,
   owners: readonly AddressOwner[] = [],
-): AddressOwner[] =>
-  owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
+): AddressOwner[] => owners.filter((owner) => macs?.isGenuine('deposit_addresses', owner.id, owner) === true)
 
 /** The owner to credit. Somebody with the database role may have inserted an older record for another customer's address. */
 export const theirOwner = (

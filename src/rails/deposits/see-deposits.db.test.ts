@@ -20,7 +20,7 @@ import { dieAtEachStep } from '../../../test/failures.ts'
 import { hurry } from '../../../test/work-off.ts'
 import { openDatabase } from '../../db/database.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import type { FoundDeposit, NetworkAdapter } from '../../networks/network.ts'
 import type { DepositAddress } from '../../money/records/deposit-address.ts'
@@ -315,7 +315,7 @@ describe('simultaneously', () => {
     try {
       const contexts = [service.db, other].map((db) => ({
         db,
-        ledger: new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) }),
+        ledger: new Ledger(db, { macs: new RowMacs(MASTER_KEYS) }),
         settings: service.settings,
       }))
       for (let block = 0; block < 12; block++) {
@@ -404,7 +404,7 @@ test.each(['BEFORE', 'AFTER'] as const)(
       const db = failures.database(service.db)
       const context = {
         db,
-        ledger: new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) }),
+        ledger: new Ledger(db, { macs: new RowMacs(MASTER_KEYS) }),
         settings: service.settings,
       }
       const work = async () => {

@@ -17,7 +17,8 @@ import {
 } from '../../../test/support.ts'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
 import { openDatabase, transaction } from '../../db/database.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
+import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
 import type { Networks } from '../../networks/network.ts'
 import {
   freeze,
@@ -36,7 +37,7 @@ let service: TestService
 let networks: Networks
 beforeAll(async () => {
   service = await startTestService()
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   networks = new Map(
     [...service.networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs)] as const),
   )

@@ -29,11 +29,12 @@ import type { SignedStatement } from '../../contract/approval.ts'
 import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import type { ApprovalRequirement } from '../../governance/approvals/approved-withdrawal.ts'
 import { transaction } from '../../db/database.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import {
+  macOfWithdrawal,
   readAccepted,
   sealWithdrawal,
   signOnlyAccepted,
-  WithdrawalMacs,
 } from '../../audit/withdrawal-macs.ts'
 import type { Networks } from '../../networks/network.ts'
 import { challengeOf, newPrivateKey, signStatement } from '../../governance/approvals/approval-statement.ts'
@@ -43,7 +44,7 @@ import { decideApproval, readApproval } from './decide-approval.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 import type { ApprovalDecision } from '../../contract/approval.ts'
 
-const macs = new WithdrawalMacs(MASTER_KEYS)
+const macs = new RowMacs(MASTER_KEYS)
 const INITIATOR = randomUUID()
 const ORIGIN: Origin = { actor: { type: 'API_CLIENT', id: INITIATOR } }
 let service: TestService
@@ -440,7 +441,10 @@ describe("the signer refuses, though the service's role wrote it past the operat
 describe('a stolen process, with the master key, cannot use approvals for', () => {
   const seal = async (id: string) => {
     const [accepted] = await readAccepted(service.db, customer.customer_id, [id])
-    await service.db.query('update transfers set mac = $2 where id = $1', [id, macs.makeOf(accepted!)])
+    await service.db.query('update transfers set mac = $2 where id = $1', [
+      id,
+      macOfWithdrawal(macs, accepted!),
+    ])
   }
   const ELSEWHERE = addressFromBytes('ETHEREUM', Buffer.alloc(32, 7))
 

@@ -14,7 +14,8 @@ import {
 import type { Origin } from '../../contract/actor.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
+import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
 import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import type { NetworkAdapter, Networks } from '../../networks/network.ts'
 import { verifyAuditChains } from '../../audit/audit-chains.ts'
@@ -170,7 +171,7 @@ test.each([
 })
 
 test('treasury send, wallet consolidate and treasury cancel', async () => {
-  const ordering = { db: service.db, macs: new WithdrawalMacs(MASTER_KEYS), origin: ORIGIN }
+  const ordering = { db: service.db, macs: new RowMacs(MASTER_KEYS), origin: ORIGIN }
   const cold = addressOf('the cold storage')
   const adapter = adapterWith({
     status: async () => ({ held: { ETH: '50' } }) as never,

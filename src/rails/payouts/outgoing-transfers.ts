@@ -14,6 +14,7 @@ import { SHORT } from '../../networks/longest-waiting.ts'
 import { selectPayees } from '../../networks/network-transactions.ts'
 import { SCREENING } from '../screening/screening.ts'
 import type { State, Step } from './next-step.ts'
+import type { WithdrawalMark } from './withdrawal-marks.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /**
@@ -327,7 +328,6 @@ export async function wakeScreened(db: Queryable, ids: OutgoingId): Promise<void
   )
 }
 
-/** A withdrawal with its transfer's status. */
 export interface HeldWithdrawal extends Withdrawal {
   status: 'PENDING' | 'COMPLETED' | 'FAILED'
   secondary_status: SecondaryStatus | null
@@ -335,13 +335,15 @@ export interface HeldWithdrawal extends Withdrawal {
   state: State
   crypto_tx_hash: string | null
   raw_transaction: Buffer | null
+  marks: WithdrawalMark[]
 }
 
 /** A withdrawal that was begun, as the newest committed statement left it. */
 export async function selectHeld(tx: Transaction, ids: OutgoingId): Promise<HeldWithdrawal> {
   const { rows } = await tx.query<HeldWithdrawal>(
     `
-    ${SELECT_WITHDRAWAL}, t.status, t.secondary_status, b.state, b.crypto_tx_hash, b.raw_transaction
+    ${SELECT_WITHDRAWAL}, t.status, t.secondary_status, b.state, b.crypto_tx_hash, b.raw_transaction,
+           array(select mark from withdrawal_marks where customer_id = $1 and transfer_id = $2) as marks
     from (select * from outgoing_transfers where customer_id = $1 and transfer_id = $2) b ${JOIN_TRANSFER}`,
     [...ids],
   )

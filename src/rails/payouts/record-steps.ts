@@ -12,9 +12,9 @@ import {
   type PlatformAccount,
   type Posting,
 } from '../../money/ledger/entries.ts'
-import { balanceMacs } from '../../audit/balance-macs.ts'
+import { ownRowMacs } from '../../audit/row-macs.ts'
+import { requireAccepted } from '../../audit/withdrawal-macs.ts'
 import { LedgerTransaction, type ChangedTransfer } from '../../money/ledger/ledger-transaction.ts'
-import { requireAccepted, WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 import { endApprovalsOf } from '../../governance/approvals/approval.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { endOrchestrations, type EndedTransfer } from '../../money/records/orchestration.ts'
@@ -131,8 +131,7 @@ function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {
 async function refunds(tx: Transaction, customerId: string, steps: Step[]): Promise<StepPosting[]> {
   if (steps.length === 0) return []
   if (customerId !== PLATFORM_ID) {
-    const { masterKeys } = await balanceMacs()
-    await requireAccepted(tx, new WithdrawalMacs(masterKeys), customerId, steps.map(idOf))
+    await requireAccepted(tx, await ownRowMacs(), customerId, steps.map(idOf))
   }
   const { rows } = await tx.query<
     Omit<Entry, 'amount'> & { transfer_id: string; amount: string; total: string; event: string }

@@ -6,7 +6,8 @@ import { grouped } from '../../db/rows.ts'
 import type { BroadcastWithdrawal, NetworkAdapter } from '../../networks/network.ts'
 import { freeWhatHasEnded, keepTransactions, selectPayees } from '../../networks/network-transactions.ts'
 import type { OpenByHand, SignedByHand } from '../../networks/signed-by-hand.ts'
-import { objectionsTo, signOnlyAccepted, type WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
+import { objectionsTo, signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import { byCustomer, signAlone } from './lease.ts'
@@ -29,7 +30,7 @@ export interface ByHand {
   db: Database
   network: CryptoNetwork
   adapter: NetworkAdapter
-  macs: WithdrawalMacs
+  macs: RowMacs
   origin: Origin
 }
 

@@ -1,11 +1,12 @@
 import type { NetworkAdapter, Networks } from '../../networks/network.ts'
-import { signOnlyAccepted, type OnObjection, type WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
+import { type OnObjection, signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
 import type { Screening } from '../screening/screening.ts'
 import { signOnlyWhatSignerTakes } from './sign-only-what-signer-takes.ts'
 import { signOnlyScreened } from '../screening/sign-only-screened.ts'
 
 interface GuardOptions {
-  macs: WithdrawalMacs
+  macs: RowMacs
   screening: Screening | undefined
   /** Called for each withdrawal that differs from the one that was accepted. */
   onObjection?: OnObjection

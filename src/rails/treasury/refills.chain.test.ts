@@ -25,7 +25,7 @@ import { configuredNetworks } from '../../networks/open-networks.ts'
 import { parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
-import { WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { creditDepositsOn } from '../deposits/credit-deposits.ts'
@@ -293,7 +293,7 @@ test('above the high mark a send is proposed; a person confirms it, and it is pa
     stderr: expect.stringContaining('25 ETH at most is proposed') as string,
   })
   // Two people at once.
-  const ordering = { db: service.db, macs: new WithdrawalMacs(MASTER_KEYS), origin: TEST_ORIGIN }
+  const ordering = { db: service.db, macs: new RowMacs(MASTER_KEYS), origin: TEST_ORIGIN }
   const asked = { network: NETWORK, asset: 'ETH', amount: '25' } as const
   const both = await Promise.all([
     confirmSend(ordering, adapter, asked),

@@ -17,7 +17,8 @@ import {
   type TreasuryTransfer,
   type TreasuryType,
 } from '../../money/records/treasury.ts'
-import type { WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
+import { macOfWithdrawal } from '../../audit/withdrawal-macs.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import { addressRefusal } from '../../contract/addresses/destination-rules.ts'
 import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../../networks/network.ts'
@@ -41,7 +42,7 @@ export interface TreasurySend {
 /** What an order needs, and who gives it. */
 export interface Ordering {
   db: Database
-  macs: WithdrawalMacs
+  macs: RowMacs
   origin: Origin
 }
 
@@ -210,12 +211,19 @@ interface New extends Omit<TreasurySend, 'reference'> {
 }
 
 /** Inserts a transfer of the platform, with its MAC. Each is its own profile, so that none waits behind another. */
-async function insert(tx: Transaction, macs: WithdrawalMacs, made: New): Promise<string> {
+async function insert(tx: Transaction, macs: RowMacs, made: New): Promise<string> {
   const { type, origin, reference, network, asset, amount, destination_address, metadata = null } = made
   const now = await readClock(tx)
   const id = newId(now)
   const ids = { customer_id: PLATFORM_ID, id, profile_id: id }
-  const mac = macs.makeOf({ ...ids, asset, amount, network, destination: destination_address, memo: null })
+  const mac = macOfWithdrawal(macs, {
+    ...ids,
+    asset,
+    amount,
+    network,
+    destination: destination_address,
+    memo: null,
+  })
   await tx.query(
     `
     insert into transfers (customer_id, id, profile_id, type, direction, status, asset, amount, fee, total, ref_id,

@@ -3,8 +3,8 @@ import { violatedConstraint, type Database, type Queryable, type Transaction } f
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
 import { describeFreeze, selectFreezes } from '../../money/records/freezes.ts'
-import { balanceMacs } from '../../audit/balance-macs.ts'
-import { objectionsTo, WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
+import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
+import { objectionsTo } from '../../audit/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../../networks/bank/manual-wires.ts'
 import type { Withdrawal } from '../../networks/network.ts'
 import { disagreementOf } from '../../networks/signed-payments.ts'
@@ -13,6 +13,7 @@ import type { Screening } from '../screening/screening.ts'
 import { reviewAndSign } from '../payouts/ask-network.ts'
 import { findWithdrawal, holdWithdrawal } from '../payouts/hold-withdrawal.ts'
 import type { HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
+import { markWithdrawal } from '../payouts/withdrawal-marks.ts'
 import { record } from '../payouts/record-steps.ts'
 import { guarded } from '../payouts/signing-guards.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
@@ -29,7 +30,6 @@ export interface By {
   origin: Origin
 }
 
-/** A wire that has not ended. */
 export interface OpenWire {
   transfer_id: string
   customer_id: string
@@ -59,23 +59,19 @@ const SELECT_WIRES = `
   select t.id as transfer_id, t.customer_id, t.profile_id, 'WIRE' as network, t.amount, t.asset, t.memo, t.fiat_account_id,
          coalesce(f.fiat_network_instructions #>> '{wire,account_number}', '') as destination_address, t.created_at,
          b.raw_transaction, b.waiting_code, b.waiting_detail, f.fiat_account_owner, f.fiat_network_instructions,
-         -- Records of earlier versions have no digest of the order.
-         l.id is not null and coalesce(l.changes #>> '{after,order}', b.crypto_tx_hash) = encode(sha256(b.raw_transaction), 'hex')
-           as is_recorded
+         coalesce(m.order_hash = encode(sha256(b.raw_transaction), 'hex'), false) as is_recorded
   from transfers t
   join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
   left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
-  left join audit_log l on l.customer_id = t.customer_id and l.subject_id = t.id::text and l.action = 'transfer.take'`
-
-const withdrawalMacs = async () => new WithdrawalMacs((await balanceMacs()).masterKeys)
+  left join withdrawal_marks m on m.customer_id = t.customer_id and m.transfer_id = t.id and m.mark = 'TAKEN'`
 
 /**
  * Returns what is wrong with each of these wires, whose orders people follow: it is not what was accepted, it has ended, or its order
- * is not the one that was taken. The service's database role writes all of it, except the audit log.
+ * is not the one that was taken. The service's database role writes all of it, except the marks.
  */
 async function objectionsToWires(
   db: Queryable,
-  macs: WithdrawalMacs,
+  macs: RowMacs,
   wires: readonly WireRow[],
 ): Promise<(string | undefined)[]> {
   const objections = await objectionsTo(db, macs, wires)
@@ -83,7 +79,7 @@ async function objectionsToWires(
     if (objections[index] !== undefined || raw_transaction === null) return objections[index]
     const payee = { fiat_account_owner, fiat_network_instructions }
     const disagreement = disagreementOf({ ...wire, raw_transaction, payee }, new Map())
-    return disagreement ?? (wire.is_recorded ? undefined : 'the audit log has no such order')
+    return disagreement ?? (wire.is_recorded ? undefined : 'nobody has taken such an order')
   })
 }
 
@@ -93,7 +89,7 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
     where t.status = 'PENDING' and t.type = 'WIRE_WITHDRAWAL'
     order by t.id
     limit ${WIRES_MAX}`)
-  const macs = await withdrawalMacs()
+  const macs = await ownRowMacs()
   const objections = await objectionsToWires(db, macs, rows)
   const customerIds = [...new Set(rows.map(({ customer_id }) => customer_id))]
   const ids = [...customerIds, ...new Set(rows.map(({ profile_id }) => profile_id))]
@@ -153,10 +149,8 @@ export async function takeWire(
       )
     assert(status === 'PENDING', 'an open wire is pending')
     if (wire.state !== 'HELD')
-      throw new Refusal(
-        `wire ${transferId} was taken before, says the audit log, and its order is gone: bursar verify`,
-      )
-    const macs = await withdrawalMacs()
+      throw new Refusal(`wire ${transferId} was taken before, and its order is gone: bursar verify`)
+    const macs = await ownRowMacs()
     const bank = wiresTakenBy(operator)
     const adapter = guarded(bank, { macs, screening })
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
@@ -167,7 +161,9 @@ export async function takeWire(
       throw new Refusal(`wire ${transferId} may not be sent: ${why}`)
     }
     await record(tx, wire.customer_id, [step!])
-    const after = { order: step!.signed!.crypto_tx_hash }
+    const order_hash = step!.signed!.crypto_tx_hash
+    await markWithdrawal(tx, wire, 'TAKEN', order_hash)
+    const after = { order: order_hash }
     await recordNow(tx, wire.customer_id, audited(origin, 'transfer.take', transferId, { after }))
     return taken
   })
@@ -190,7 +186,7 @@ async function requireTaken(
   const raw = rows[0]?.raw_transaction ?? null
   if (raw === null)
     throw new Refusal(`nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`)
-  const [objection] = await objectionsToWires(db, await withdrawalMacs(), rows)
+  const [objection] = await objectionsToWires(db, await ownRowMacs(), rows)
   if (objection !== undefined)
     throw new Refusal(`wire ${transfer_id} must not be sent: ${objection} (bursar verify)`)
   return readOrder(raw)!

@@ -5,7 +5,6 @@ import { EXAMPLE_APPROVAL } from './decision-operation.ts'
 import { nameInitiators, namesAll } from '../../audit/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
-/** Reads an approval, with the texts that approvers sign (API behaviour, Approvals). */
 export const getApproval = readOperation({
   url: '/v2/approvals/:id',
   scope: 'approvals:read_approval',

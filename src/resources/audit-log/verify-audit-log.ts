@@ -59,7 +59,6 @@ export const AuditLogVerification = Type.Object({
   ),
 })
 
-/** Recomputes the chain of the audit log, some links with each request (API behaviour, Audit log). */
 export const verifyAuditLog = operation({
   method: 'GET',
   url: '/v2/audit-log/verification',

@@ -154,7 +154,6 @@ const NetworkRecord = NamedObject('NetworkRecord', {
   for_operators: Type.Optional(ForOperators),
 })
 
-/** Lists the networks of the API, with their state for clients (API behaviour, Assets and networks). */
 export const listNetworks = operation({
   method: 'GET',
   url: '/v2/networks',

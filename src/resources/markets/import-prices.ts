@@ -22,7 +22,6 @@ export interface ImportOptions {
   /** Imports a file again, overwriting newer prices. */
   again?: boolean | undefined
   origin?: Origin
-  /** Called with the number of bytes read. */
   onBytes?: ((bytes: number) => void) | undefined
 }
 

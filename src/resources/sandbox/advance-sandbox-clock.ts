@@ -7,7 +7,6 @@ import { ClockInUse, ClockNotMoved } from '../../db/sandbox-clock.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { operation } from '../operation.ts'
 
-/** Moves the clock of the whole sandbox forward (API behaviour, Sandbox). */
 export const advanceSandboxClock = operation({
   method: 'POST',
   url: '/v2/sandbox/clock',

@@ -12,7 +12,6 @@ import { operation } from '../operation.ts'
 const OF_THE_WHOLE = 'sandbox:write_sandbox'
 const SCOPES = scopesOf('sandbox').filter((scope) => scope !== OF_THE_WHOLE)
 
-/** Creates a customer with an API client, for one test or suite (API behaviour, Sandbox). */
 export const createSandboxCustomer = operation({
   method: 'POST',
   url: '/v2/sandbox/customers',

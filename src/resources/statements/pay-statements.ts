@@ -5,7 +5,8 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { readClock } from '../../db/ids.ts'
-import { balanceMacs, forgedBalances } from '../../audit/balance-macs.ts'
+import { forgedBalances } from '../../audit/balance-macs.ts'
+import { ownRowMacs } from '../../audit/row-macs.ts'
 import { onPlatform, onProfile } from '../../money/ledger/entries.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import { post } from '../../money/movements/post.ts'
@@ -107,7 +108,7 @@ interface Owed {
 async function requireOwed(tx: Transaction, customerId: string, id: string, owed: Owed): Promise<void> {
   const { ref_id, asset, total_amount_owed, generated_at, is_paid } = owed
   if (is_paid) throw new Error(`statement ${id} was paid before (bursar verify)`)
-  const [forged] = await forgedBalances(tx, await balanceMacs(), customerId, REWARD_ASSET)
+  const [forged] = await forgedBalances(tx, await ownRowMacs(), customerId, REWARD_ASSET)
   if (forged !== undefined) throw new Error(`statement ${id} is not paid: ${forged} (bursar verify)`)
   await holdRewardRates(tx)
   const period = periodOf(owed.period_start.slice(0, 7))!

@@ -9,12 +9,10 @@ import type { Movement } from '../../money/movements/decision.ts'
 import { post } from '../../money/movements/post.ts'
 import { audited } from '../../audit/audited.ts'
 
-/** A payment of a reward that was taken back. */
 export interface Reversed {
   customer_id: string
   statement_id: string
   amount: string
-  /** The debit. */
   transfer_id: string
 }
 

@@ -58,7 +58,6 @@ const TransferHistory = Type.Object({
   ),
 })
 
-/** Tells all that happened to a transfer, each part by the records that prove it (API behaviour, Transfer history). */
 export const getTransferHistory = readOperation({
   url: '/v2/transfer/transfers/:id/history',
   scope: 'transfer:read_transfer',

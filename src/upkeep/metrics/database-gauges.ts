@@ -330,7 +330,6 @@ const HORIZON_HELP =
   'Time since the oldest transaction under way began, where ascending lists and lists of events end; -1: it cannot be read.'
 
 type Sample = { labels: Record<string, string>; value: number }
-/** The samples of each gauge, by its name. */
 type Samples = Map<string, Sample[]>
 
 export function databaseGauges(registry: Registry, db: Database): void {
