@@ -25,7 +25,7 @@ import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../../
 import type { DepositWaitingReason } from './incoming-transfers.ts'
 import { creditDeposits } from '../../../test/credit-deposits.ts'
 import { creditDepositsOn } from './credit-deposits.ts'
-import { FORGED_DEPOSIT } from './incoming-transfers.ts'
+import { FORGED_DEPOSIT } from './screen-deposits.ts'
 import { FORGED_ADDRESS } from './owners.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 

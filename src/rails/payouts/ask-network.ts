@@ -17,7 +17,8 @@ import { signedBefore, type SignedBefore } from '../../networks/network-transact
 import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../../networks/waiting.ts'
 import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
 import { checkBeforeSigning } from './check-before-signing.ts'
-import { behindOthers, ofEachCustomer, signAlone } from './lease.ts'
+import { ofEachCustomer } from '../../db/rows.ts'
+import { behindOthers, signAlone } from './lease.ts'
 import { payingTogether, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
 import {
   deferredStep,

@@ -15,23 +15,13 @@ import {
   type ClaimedRow,
   type KeptWithdrawal,
 } from './outgoing-transfers.ts'
+import { LEASE_MS } from '../../db/leases.ts'
 import { takeLock } from '../../db/locks.ts'
-import { arraysOf, grouped } from '../../db/rows.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
 
 const CLAIM_MAX = 500
-
-/**
- * A lease outlives its process by this time at most: a worker renews it while it works. One that could not renew it loses
- * nothing: what it records must find each withdrawal as it was leased, and only stored bytes are broadcast.
- */
-export const LEASE_MS = 6_000
-const RENEWALS_PER_LEASE = 3
-/** For how long leases are renewed: a worker that takes longer hangs, and another goes on in its place. */
-const RENEWED_MS_MAX = 60_000
-/** Leases that are renewed at once, so that the pool has connections for the work itself. */
-const AT_ONCE = 4
 
 /** A customer's withdrawals over one network that are in a state and due. */
 export interface Work {
@@ -192,27 +182,6 @@ export async function renewKept(db: Database, lease: Lease): Promise<void> {
   lease.leased_until = rows[0]?.leased_until ?? lease.leased_until
 }
 
-/**
- * Renews leases, also those that are added meanwhile, until the returned function is called. A lease ends before the work
- * does where it cannot be renewed, or where the work hangs.
- */
-export function keepRenewing<T>(leases: T[], renew: (lease: T) => Promise<void>): () => Promise<void> {
-  const until = performance.now() + RENEWED_MS_MAX
-  let renewal: Promise<unknown> | undefined
-  const timer = setInterval(() => {
-    if (performance.now() > until) return clearInterval(timer)
-    const due = leases.values()
-    const renewDue = async () => {
-      for (const lease of due) await renew(lease).catch(() => undefined)
-    }
-    renewal ??= Promise.all(Array.from({ length: AT_ONCE }, renewDue)).finally(() => (renewal = undefined))
-  }, LEASE_MS / RENEWALS_PER_LEASE)
-  return async () => {
-    clearInterval(timer)
-    await renewal
-  }
-}
-
 /** Ends a lease early: what was not recorded is still due. */
 export async function release(db: Database, { customer_id, kept, leased_until }: Lease): Promise<void> {
   await db.query(
@@ -259,16 +228,3 @@ export async function behindOthers(
   )
   return new Set(rows.map(({ transfer_id }) => transfer_id))
 }
-
-/** Asks about the rows of each customer, one customer after the other. Returns all answers. */
-export async function ofEachCustomer<T extends { customer_id: string }, Answer>(
-  rows: readonly T[],
-  ask: (customerId: string, own: T[]) => Promise<Iterable<Answer>>,
-): Promise<Answer[]> {
-  const answers: Answer[] = []
-  for (const [customerId, own] of byCustomer(rows)) answers.push(...(await ask(customerId, own)))
-  return answers
-}
-
-export const byCustomer = <T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> =>
-  grouped(rows, ({ customer_id }) => customer_id)

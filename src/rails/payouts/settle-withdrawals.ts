@@ -6,6 +6,8 @@ import {
   type Transaction,
 } from '../../db/database.ts'
 import { customerName, RecordFailure } from '../../db/each-alone.ts'
+import { keepRenewing } from '../../db/leases.ts'
+import { byCustomer } from '../../db/rows.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
 import type { PayoutNetwork, Payer, Networks } from '../../networks/network.ts'
@@ -18,10 +20,8 @@ import { follow, replaceStuck, reviewAndSign } from './ask-network.ts'
 import { withCircuitBreaker } from './circuit-breaker.ts'
 import { brakeAfterFailures, keepFailed } from './failed-transactions.ts'
 import {
-  byCustomer,
   claimDue,
   claimNew,
-  keepRenewing,
   leaseKept,
   release,
   renewKept,

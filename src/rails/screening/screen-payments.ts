@@ -14,7 +14,7 @@ import {
 } from './screening.ts'
 import { wakeDeposit } from '../deposits/incoming-transfers.ts'
 import { eachAlone } from '../../db/each-alone.ts'
-import { byCustomer } from '../payouts/lease.ts'
+import { byCustomer } from '../../db/rows.ts'
 import { wakeScreened } from '../payouts/outgoing-transfers.ts'
 import { selectScreenedDeposit, selectScreenedWithdrawals } from './screened-payments.ts'
 

@@ -1,7 +1,7 @@
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, violatedConstraint, type Queryable } from '../../db/database.ts'
-import type { RailsContext } from '../payouts/context.ts'
+import type { RailsContext } from '../context.ts'
 import { Problem, problem } from '../../contract/problems.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { decideCredit, deposit, type DepositPlace } from '../../money/movements/deposit.ts'
