@@ -41,7 +41,7 @@ export async function checkBeforeSigning(
 ): Promise<Map<string, SigningDecision>> {
   if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed)
   const transferIds = claimed.map(({ transfer_id }) => transfer_id)
-  const withdrawals = await selectHeld(tx, customer_id, transferIds)
+  const withdrawals = await selectHolders(tx, customer_id, transferIds)
   const profileIds = [...new Set(withdrawals.map(({ profile_id }) => profile_id))]
   const freezes = await freezesOfSigning(tx, { network, customer_id, profile_ids: profileIds })
   const holders = await Holders.read(tx, customer_id, { profileIds, holders: withdrawals })
@@ -133,7 +133,7 @@ function refusedSignatures({ objections }: Judgement): string {
 
 const OBJECTIONS_NAMED_MAX = 3
 
-async function selectHeld(tx: Transaction, customerId: string, transferIds: string[]): Promise<Held[]> {
+async function selectHolders(tx: Transaction, customerId: string, transferIds: string[]): Promise<Held[]> {
   const { rows } = await tx.query<{
     transfer_id: string
     profile_id: string

@@ -5,9 +5,9 @@ import type { PayoutNetwork } from '../../networks/network.ts'
 import { DELAYS_ALL_ASSETS, DELAYS_NOBODY } from '../../networks/waiting.ts'
 import type { State } from './next-step.ts'
 import {
-  ageOf,
   JOIN_TRANSFER,
   keepNames,
+  SELECT_CLAIMED,
   SELECT_WITHDRAWAL,
   withCanonicalAddress,
   withReplaced,
@@ -106,7 +106,7 @@ export async function claimDue(
 ): Promise<Claimed[]> {
   const { rows } = await tx.query<ClaimedRow>({
     text: `
-      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
+      ${SELECT_CLAIMED}
       from (
         select *
         from outgoing_transfers
@@ -153,8 +153,7 @@ export async function leaseKept(
         )
         returning *
       )
-      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')},
-             b.leased_until
+      ${SELECT_CLAIMED}, b.leased_until
       from leased b ${JOIN_TRANSFER}
       order by b.due_at, b.transfer_id`,
     values: [customer_id, network, limit, LEASE_MS],

@@ -17,7 +17,7 @@ import type { SigningDecision } from './check-before-signing.ts'
 
 /**
  * The next step of a withdrawal, decided from its state and from what its network or the checks answered. Nothing here
- * reads a clock, the database or a network: `settle-withdrawals.ts` asks, `record-steps.ts` records.
+ * reads a clock, the database or a network: `sign-withdrawals.ts` and `follow-withdrawals.ts` ask, `record-steps.ts` records.
  */
 
 /**

@@ -25,7 +25,7 @@ import { creditSaidDeposit, rescanDeposits } from '../deposits/recover-deposits.
 import { resendWithdrawal } from './resend-withdrawal.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
-import { cancelTreasuryTransfer, orderConsolidation, orderTreasurySend } from '../treasury/treasury.ts'
+import { cancelTreasuryTransfer, orderConsolidation, orderTreasurySend } from '../treasury/orders.ts'
 
 let service: TestService
 let customer: TestCustomer

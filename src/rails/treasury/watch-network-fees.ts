@@ -1,12 +1,12 @@
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { transaction, type Transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { freeze, isFrozenFor, type FreezeTarget } from '../../money/records/freezes.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
 import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../../networks/network.ts'
 import { originOfLoop } from '../../contract/actor.ts'
+import { pricesIn, type RailsContext } from '../context.ts'
 
 const LOOP = originOfLoop('network_fees')
 
@@ -39,16 +39,15 @@ export interface NetworkFeesFound {
  * lifted.
  */
 export async function watchNetworkFees(
-  db: Database,
+  { db, settings }: Pick<RailsContext, 'db' | 'settings'>,
   network: CryptoNetwork,
   { feesLoss }: Pick<NetworkAdapter, 'feesLoss'>,
-  { simulatedPrices }: { simulatedPrices: boolean },
 ): Promise<NetworkFeesFound> {
   const found: NetworkFeesFound = { frozen: [], unpriced: [] }
   if (feesLoss === undefined) return found
   const target: FreezeTarget = { kind: 'NETWORK', network }
   const { gasAsset } = NETWORKS[network]
-  const prices = await usdPrices(db, simulatedPrices)
+  const prices = await pricesIn({ db, settings })
   return transaction(db, async (tx) => {
     if (await isFrozenFor(tx, target, 'NETWORK_FEES')) {
       await countFromNow(tx, network)

@@ -6,7 +6,8 @@ import type { NetworkAdapter, Networks } from '../../networks/network.ts'
 import type { LaneStatus, SignerStatus } from '../../networks/wallet-status.ts'
 import { lookAt, type Look } from './look.ts'
 import type { Ask } from '../../networks/marks.ts'
-import { freezesOn, refillsOn, sumsOf, uncreditedOn, type FoundRefill } from './network-status.ts'
+import { sumsOf } from './custody.ts'
+import { ASKS_SIGNER, freezesOn, refillsOn, uncreditedOn, type FoundRefill } from './network-status.ts'
 
 /** What operators see of a network: custody, the hot wallet and what waits. Amounts are decimal strings. */
 interface OperatorFigures {
@@ -180,9 +181,8 @@ interface Unended {
 async function unendedWithdrawals(db: Queryable): Promise<Unended[]> {
   const { rows } = await db.query<Unended>(`
     select network, waiting_code as code, waiting_detail as detail, count(*), min(waiting_since) as since,
-           count(*) filter (where state = 'ASKED' and waiting_code is distinct from 'WAITING_SIGNATURE') as asked,
-           min(coalesce(signed_at, created_at))
-             filter (where state = 'ASKED' and waiting_code is distinct from 'WAITING_SIGNATURE') as asked_since
+           count(*) filter (where ${ASKS_SIGNER}) as asked,
+           min(coalesce(signed_at, created_at)) filter (where ${ASKS_SIGNER}) as asked_since
     from outgoing_transfers
     where due_at is not null
     group by network, waiting_code, waiting_detail

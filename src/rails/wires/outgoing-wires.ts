@@ -10,7 +10,7 @@ import type { Withdrawal } from '../../networks/network.ts'
 import { disagreementOf } from '../../networks/signed-payments.ts'
 import type { WaitingCode } from '../../networks/waiting.ts'
 import type { Screening } from '../screening/screening.ts'
-import { reviewAndSign } from '../payouts/ask-network.ts'
+import { reviewAndSign } from '../payouts/sign-withdrawals.ts'
 import { findWithdrawal, holdWithdrawal } from '../payouts/hold-withdrawal.ts'
 import type { HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
 import { record } from '../payouts/record-steps.ts'
@@ -160,7 +160,7 @@ export async function takeWire(
     const bank = wiresTakenBy(operator)
     const adapter = guarded(bank, { macs, screening })
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
-    const [step] = await reviewAndSign(tx, 'WIRE', [claimed], adapter)
+    const [step] = await reviewAndSign(tx, { network: 'WIRE', adapter }, [claimed])
     const taken = readOrder(step!.signed?.raw_transaction ?? null)
     if (taken === undefined) {
       const why = step!.waitingReason?.detail ?? step!.transfer?.secondary_status?.detail
