@@ -19,7 +19,6 @@ import { MovedHeads } from './audit-heads.ts'
 import { recordWaitingFreezes } from '../money/records/freezes.ts'
 import type { Settings } from '../settings.ts'
 import { generateEndedMonths } from '../resources/statements/generate-statements.ts'
-import type { Unattributed } from '../rails/deposits/unattributed.ts'
 import { auditSweeps } from '../rails/treasury/audit-sweeps.ts'
 import { creditDepositsOn, readable } from '../rails/deposits/credit-deposits.ts'
 import { depositDueIn, networksWithDeposits } from '../rails/deposits/incoming-transfers.ts'
@@ -40,24 +39,16 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 
-/** Rest between two reads of a network for deposits. */
-const DEPOSITS_EVERY_MS = 1_000
 /** Simulated networks without deposits are read this often, so that the age of their last reading shows that they are read. */
 const ALL_DEPOSITS_EVERY_MS = 300_000
 /** Real networks without a new block are read this often: an operator may have made a waiting deposit due. */
 const SAME_BLOCK_MS_MAX = 30_000
 /** Rest between two rounds of sweeps. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
-/** Rest between two looks at what the wallets of real networks hold; in live mode it is compared with custody. */
-const CUSTODY_EVERY_MS = 60_000
-/** Least time between two comparisons of a real network's costs with the fees taken. */
-const NETWORK_FEES_EVERY_MS = 60_000
 /** Most heads of the audit log in one line of the log. */
 const HEADS_OF_LINE = 100
 /** At the stop, deliveries under way get this long, but at most a quarter of the stop's limit. The others are repeated later. */
 const DELIVERIES_GRACE_MS = 5_000
-/** Rest between two looks whether a node has joined the cluster. */
-const NODES_EVERY_MS = 1_000
 
 export interface Worker {
   /** Finishes the rounds that are under way, and stops. */
@@ -102,7 +93,7 @@ interface OfNode extends Shared {
  * its own loops for its customers: an unreachable node stops no others. Nodes that join get their loops within seconds.
  */
 export function startWorker(options: WorkerOptions): Worker {
-  const { meter, log, custodyEveryMs = CUSTODY_EVERY_MS, changes } = options
+  const { meter, log, custodyEveryMs = MINUTE_MS, changes } = options
   const stopping = new AbortController()
   // Every loop listens while it rests, and there is no limit to the number of real networks.
   setMaxListeners(0, stopping.signal)
@@ -130,7 +121,7 @@ export function startWorker(options: WorkerOptions): Worker {
   }
   const startNodes: Round = async () => {
     for (const node of nodes.list()) if (!running.has(node.name)) startNode(node)
-    return NODES_EVERY_MS
+    return SECOND_MS
   }
   const others = Promise.all([...roundsOf(shared), startNodes].map((round) => repeat(round)))
   return {
@@ -153,9 +144,9 @@ function roundsOf(shared: Shared): Round[] {
   const seen: Seen = (...found) => meter?.walletsSeen(...found)
   const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
   return [
-    ...all
-      .filter(([, adapter]) => adapter.rebroadcastTakenBack !== undefined)
-      .map(([network, adapter]) => rebroadcasts(shared, network, adapter)),
+    ...all.flatMap(([network, adapter]) =>
+      adapter.rebroadcastTakenBack === undefined ? [] : rebroadcasts(shared, network, adapter),
+    ),
     ...readable(new Map(real.flatMap((one) => [...one]))).map((one) => deposits(shared, ...one)),
     simulatedDeposits(shared, inDatabase),
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
@@ -235,11 +226,10 @@ function roundsOfNode(shared: OfNode): Round[] {
 /** The networks that need no node, together, and each real network by itself: it may be slow. */
 function bySpeed(networks: Networks): [Networks, ...Networks[]] {
   const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
+  const real = all.filter(([, adapter]) => adapter.asksNode)
   return [
     new Map(all.filter(([, adapter]) => !adapter.asksNode)),
-    ...all
-      .filter(([, adapter]) => adapter.asksNode)
-      .map(([network, adapter]): Networks => new Map([[network, adapter]])),
+    ...real.map((one): Networks => new Map([one])),
   ]
 }
 
@@ -266,7 +256,7 @@ function payouts(
     if (performance.now() >= feesDueAt) {
       for (const [network, adapter] of networks)
         if (network !== 'WIRE') await checkNetworkFees(shared, network, adapter)
-      feesDueAt = performance.now() + NETWORK_FEES_EVERY_MS
+      feesDueAt = performance.now() + MINUTE_MS
     }
     const started = startsOrchestrations
       ? await attempt(
@@ -322,7 +312,7 @@ function deposits(shared: Shared, network: CryptoNetwork, adapter: NetworkAdapte
     // If the node does not answer, the round reports why.
     const block = await adapter.newestBlock?.().catch(() => undefined)
     if (block !== undefined && last?.block === block && last.seen === seen && now < last.until)
-      return DEPOSITS_EVERY_MS
+      return SECOND_MS
     last = undefined
     const result = await attempt(
       'deposits',
@@ -335,10 +325,10 @@ function deposits(shared: Shared, network: CryptoNetwork, adapter: NetworkAdapte
     if (result?.isBehind === true) return 0
     const sighting = await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
     if (result === undefined || sighting === undefined) return undefined
-    if (block === undefined) return DEPOSITS_EVERY_MS
+    if (block === undefined) return SECOND_MS
     const dueMs = (await attempt('deposits', depositDueIn(db, network))) ?? SAME_BLOCK_MS_MAX
     last = { block, seen, until: now + Math.min(dueMs, SAME_BLOCK_MS_MAX) }
-    return DEPOSITS_EVERY_MS
+    return SECOND_MS
   })
 }
 
@@ -352,7 +342,7 @@ function simulatedDeposits(shared: Shared, networks: Networks): Round {
   if (bank?.simulatedWireMs !== undefined)
     rounds.set(
       'WIRE',
-      every(shared, 'deposits', DEPOSITS_EVERY_MS, () => endSimulatedWires({ db, ledger }, bank)),
+      every(shared, 'deposits', SECOND_MS, () => endSimulatedWires({ db, ledger }, bank)),
     )
   let allDueAt = 0
   return async () => {
@@ -362,7 +352,7 @@ function simulatedDeposits(shared: Shared, networks: Networks): Round {
     // If the query fails, each network's own round reports why.
     const found = isAllDue ? undefined : await networksWithDeposits(db).catch(() => undefined)
     const due = [...rounds].filter(([network]) => found?.has(network) ?? true)
-    if (due.length === 0) return { usualMs: DEPOSITS_EVERY_MS, dueIn: async () => undefined }
+    if (due.length === 0) return { usualMs: SECOND_MS, dueIn: async () => undefined }
     const rests = await Promise.all(due.map(([, round]) => round()))
     return Math.min(...rests.map(usualMs))
   }
@@ -374,12 +364,13 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
     await attempt('sweeps', sweepDepositAddresses({ db, networks, settings }))
     for (const [network, adapter] of networks) {
       if (network === 'WIRE' || adapter.sweep === undefined) continue
-      const report = ({ customer_id, asset, crypto_tx_hash }: Unattributed) =>
+      const audit = auditSweeps(db, network, ({ customer_id, asset, crypto_tx_hash }) =>
         log.error(
           { customer_id, network, asset, crypto_tx_hash },
           'what was swept is in no deposit: bursar deposits list --unattributed',
-        )
-      await attempt('sweeps', auditSweeps(db, network, report))
+        ),
+      )
+      await attempt('sweeps', audit)
     }
     return SWEEPS_EVERY_MS
   }

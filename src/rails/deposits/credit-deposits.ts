@@ -45,7 +45,6 @@ export type Crediting = Pick<RailsContext, 'db' | 'ledger' | 'settings'> & {
 
 export interface DepositRound {
   credited: number
-  /** There is more to read at once. */
   isBehind: boolean
   /** How many deposits began to wait in this round, by reason. Small deposits are not counted. */
   waiting: ReadonlyMap<DepositWaitingReason, number>
@@ -214,7 +213,6 @@ async function deactivatedAmong(db: Database, owners: readonly AddressOwner[]): 
   return rows.map(({ id }) => id)
 }
 
-/** The owner of an address. Throws an Error where two records name different profiles. */
 function theOwner({ owners }: OwnedDeposit): AddressOwner {
   const [owner, ...others] = owners
   if (owner === undefined) throw new Error('its deposit address is not there any more')

@@ -23,7 +23,6 @@ const LOOP = originOfLoop('deposits')
  * that are gone are listed and their profiles frozen, and reading stops until an operator runs `bursar deposits resume`.
  */
 
-/** Deposits that are compared with the chain together. */
 const CREDITED_PAGE = 200
 /** Most such pages. Reading is stopped meanwhile, and an operator must look at older deposits. */
 const PAGES_MAX = 500

@@ -19,7 +19,6 @@ import { recordCredited, recordIncoming } from './record-deposits.ts'
 
 /** Commands for deposits that were missed. */
 
-/** Blocks that are read and recorded together. */
 const BLOCKS = 100n
 
 /** How many deposits a rescan found that were not recorded before, and how many were credited then. */
@@ -125,7 +124,6 @@ export async function creditSaidDeposit(
 
 type SaidPlace = [customerId: string, network: string, hash: string, address: string, asset: string]
 
-/** The owner of a deposit address. Throws a Refusal where there is none, or more than one. */
 async function onlyOwner(
   { db, ledger }: Pick<Crediting, 'db' | 'ledger'>,
   network: CryptoNetwork,
@@ -167,7 +165,6 @@ async function creditOfOneNode(
   return readTransfer(db, customerId, (await creditedAs(db, customerId, waiting))!)
 }
 
-/** Throws a Refusal for a deposit that a scan of blocks has found. */
 async function requireNotFound(db: Queryable, key: [...SaidPlace, index: string]): Promise<void> {
   const { rowCount } = await db.query(
     `select 1 from incoming_transfers

@@ -93,10 +93,7 @@ export async function showDeposits(
 }
 
 /** Whether a deposit is credited alone. A smaller deposit may wait for others without end. */
-function isLargeEnough(
-  { asset, amount }: SeenDeposit,
-  minimumOf: ((asset: string) => string) | undefined,
-): boolean {
+function isLargeEnough({ asset, amount }: SeenDeposit, minimumOf: ((asset: string) => string) | undefined) {
   const known = findAsset(asset)
   const minor = known && parseAmount(amount, known.decimals)
   if (known === undefined || minor === undefined || minor === 0n) return false
@@ -326,7 +323,6 @@ export async function failPending(tx: Transaction, gone: readonly ShownDeposit[]
   return failed.length
 }
 
-/** Writes the events of deposits that enter a status, customer by customer. */
 async function insertDepositEvents(
   tx: Transaction,
   status: 'PENDING' | 'FAILED',

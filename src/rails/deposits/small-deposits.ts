@@ -71,7 +71,6 @@ export async function wakeSmallDeposits(
 const isBelow = (minimumOf: MinimumOf, asset: string, amount: string) =>
   parseStoredAmount(amount, decimalsOf(asset)) < parseAmount(minimumOf(asset), decimalsOf(asset))!
 
-/** Lets deposits wait with the others of their places. */
 const keepSmall = (
   tx: Transaction,
   small: readonly IncomingTransfer[],

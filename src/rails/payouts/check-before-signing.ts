@@ -95,7 +95,6 @@ async function checkTreasury(
 /** A withdrawal is checked again when its approvers have decided, at its deadline, and once a day. */
 const APPROVAL_LOOK_MS_MAX = 24 * 60 * 60 * 1000
 
-/** The decisions about those withdrawals whose approvers have not approved, or have rejected them. */
 async function checkApprovals(
   tx: Transaction,
   customerId: string,
@@ -167,7 +166,6 @@ const reasonOfFreeze = (freeze: Freeze): WaitingReason => ({ code: 'FROZEN', det
 const barred = (holders: Holders, withdrawal: Held) =>
   refusalOf('NOT_APPROVED', () => holders.requireMayWithdraw(withdrawal))
 
-/** The reason from a check that would refuse a new withdrawal; its detail is the refusal's. */
 function refusalOf(code: WaitingCode, check: () => void): WaitingReason | undefined {
   try {
     check()

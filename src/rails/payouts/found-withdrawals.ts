@@ -21,6 +21,8 @@ export type FoundWithdrawal = PaidWithdrawal & {
   crypto_tx_index: string | null
   /** The transaction that the transfer names, once it is completed. */
   mined_hash: string | null
+  /** The hashes that its transactions replaced. */
+  replaced: string[]
 }
 
 /** The transfer out of the platform with this id, whosever it is; undefined where there is none. Locks nothing. */
@@ -30,7 +32,8 @@ export async function findOutgoing(db: Database, transferId: string): Promise<Fo
   const { rows } = await db.query<FoundWithdrawal>(
     `
     ${SELECT_WITHDRAWAL}, t.status, coalesce(b.state, 'NEW') as state, b.crypto_tx_hash,
-           b.crypto_tx_index, b.raw_transaction, t.crypto_tx_hash as mined_hash
+           b.crypto_tx_index, b.raw_transaction, t.crypto_tx_hash as mined_hash,
+           array(select crypto_tx_hash from replaced_transactions where customer_id = $1 and transfer_id = $2) as replaced
     from transfers t
     left join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
     where t.customer_id = $1 and t.id = $2 and t.type in ${PAYOUT_TYPES}`,
@@ -53,15 +56,6 @@ async function sharedBytes(
     [network, crypto_tx_hash],
   )
   return rows[0]?.raw_transaction ?? null
-}
-
-/** The hashes that the transactions of a withdrawal replaced. */
-export async function selectReplaced(db: Queryable, ids: OutgoingId): Promise<string[]> {
-  const { rows } = await db.query<{ crypto_tx_hash: string }>(
-    'select crypto_tx_hash from replaced_transactions where customer_id = $1 and transfer_id = $2',
-    [...ids],
-  )
-  return rows.map(({ crypto_tx_hash }) => crypto_tx_hash)
 }
 
 /**

@@ -60,11 +60,7 @@ export async function markWithdrawalPaid(
 }
 
 /** Throws a Refusal for a transaction that the ledger has as the platform's own: it has paid no withdrawal. */
-async function requireNotAcknowledged(
-  db: Database | Transaction,
-  network: PayoutNetwork,
-  hash: string,
-): Promise<void> {
+async function requireNotAcknowledged(db: Database | Transaction, network: PayoutNetwork, hash: string) {
   const { rowCount } = await db.query(
     'select 1 from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
     [network, hash],

@@ -211,7 +211,6 @@ const UPDATE = `
       where b.customer_id = $1 and b.transfer_id = any ($4::uuid[]) and b.transfer_id = s.transfer_id
         and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`
 
-/** A row of the statement. */
 function changeOf({ withdrawal, state, signed, dueInMs, waitingReason, confirmations }: Step, now: Moment) {
   // The bytes of a transaction that pays several are in network_transactions.
   const bytes = signed?.payments === undefined ? signed?.raw_transaction : undefined

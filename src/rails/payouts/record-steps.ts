@@ -190,12 +190,7 @@ const UPDATE = `
                                        crypto_tx_hash text, crypto_tx_index text)
       where t.customer_id = $1 and t.id = any ($4::uuid[]) and t.id = c.id and t.status = 'PENDING'`
 
-async function updateTransfers(
-  tx: Transaction,
-  customerId: string,
-  steps: Step[],
-  now: string,
-): Promise<void> {
+async function updateTransfers(tx: Transaction, customerId: string, steps: Step[], now: string) {
   const { rowCount } = await tx.query(UPDATE, [
     customerId,
     now,

@@ -2,8 +2,8 @@ import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../networks/network.ts'
 import { statusOfEach } from './follow-withdrawals.ts'
-import { stepAfterStatus, type State, type Step } from './next-step.ts'
-import { findOutgoing, selectReplaced } from './found-withdrawals.ts'
+import { stepAfterStatus, type State } from './next-step.ts'
+import { findOutgoing } from './found-withdrawals.ts'
 import { record } from './record-steps.ts'
 import type { Origin } from '../../contract/actor.ts'
 
@@ -70,7 +70,8 @@ export async function resolveWithdrawal(
     throw new Refusal(
       `withdrawal ${transfer_id} may be paid yet: ${answer!.reason.detail}; a refund needs a confirmed transaction`,
     )
-  const step = outcome === 'PAID' ? paid(withdrawal, answer!) : notPaid(withdrawal, answer!)
+  const transfer = outcome === 'PAID' ? paid(withdrawal, answer!) : notPaid(withdrawal)
+  const step = { withdrawal, state: 'DONE', networkFee: answer!.networkFee, transfer } as const
   await transaction(db, async (tx) => {
     await record(tx, customer_id, [step], { origin, action: 'transfer.resolve' })
     await tx.query(
@@ -80,37 +81,27 @@ export async function resolveWithdrawal(
       [customer_id, transfer_id, outcome, evidence, answer!.reason.detail],
     )
   })
-  const ended = step.transfer!.status as 'COMPLETED' | 'FAILED'
-  return { ...about, outcome, status: ended }
+  return { ...about, outcome, status: transfer.status }
 }
 
-function paid(withdrawal: Stated, { networkFee, ...seen }: Unresolved): Step {
+function paid(withdrawal: Stated, seen: Unresolved) {
   const { crypto_tx_hash = withdrawal.crypto_tx_hash } = seen
   const crypto_tx_index = seen.crypto_tx_index ?? withdrawal.crypto_tx_index ?? '0'
-  return {
-    withdrawal,
-    state: 'DONE',
-    networkFee,
-    transfer: { status: 'COMPLETED', crypto_tx_hash, crypto_tx_index },
-  }
+  return { status: 'COMPLETED', crypto_tx_hash, crypto_tx_index } as const
 }
 
-function notPaid(withdrawal: Stated, { networkFee }: Unresolved): Step {
-  const { destination_address } = withdrawal
+function notPaid({ destination_address }: Stated) {
   const message = 'an operator found that nothing had arrived at the destination address'
   const status_details = { invalid_destination_address: { message, destination_address } }
-  return { withdrawal, state: 'DONE', networkFee, transfer: { status: 'FAILED', status_details } }
+  return { status: 'FAILED', status_details } as const
 }
 
-/** The withdrawal with the transaction that was signed for it. Throws a Refusal where none was. */
 async function findSigned(db: Database, transferId: string): Promise<Stated & { status: string }> {
   const found = await findOutgoing(db, transferId)
   if (found === undefined || found.raw_transaction === null || found.crypto_tx_hash === null)
     throw new Refusal(`there is no withdrawal ${transferId} that was signed`)
-  const { crypto_tx_hash, raw_transaction } = found
-  const replaced = await selectReplaced(db, [found.customer_id, transferId])
-  const { crypto_tx_index, ...rest } = found
+  const { crypto_tx_hash, raw_transaction, crypto_tx_index, ...rest } = found
   const index = crypto_tx_index !== null && { crypto_tx_index }
   const isAsked = found.state === 'ASKED' && { isAsked: true as const }
-  return { ...rest, crypto_tx_hash, raw_transaction, ...index, ...isAsked, replaced }
+  return { ...rest, crypto_tx_hash, raw_transaction, ...index, ...isAsked }
 }

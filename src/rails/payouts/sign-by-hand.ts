@@ -189,10 +189,7 @@ async function withdrawalsOf(
 }
 
 /** Throws a Refusal unless these withdrawals are what was accepted, and their transaction pays them and nobody else. */
-async function requireSignable(
-  { db, network, adapter, macs }: ByHand,
-  withdrawals: readonly AskedNow[],
-): Promise<void> {
+async function requireSignable({ db, network, adapter, macs }: ByHand, withdrawals: readonly AskedNow[]) {
   for (const [index, objection] of (await objectionsTo(db, macs, withdrawals)).entries())
     if (objection !== undefined)
       throw new Refusal(

@@ -46,7 +46,6 @@ async function heldUnasked(
   return new Map(screened.map(({ transfer_id }) => [transfer_id, lacksSettings(since)]))
 }
 
-/** Why withdrawals wait for their screening, by transfer id. */
 async function heldOf(
   tx: Transaction,
   screening: Screening,

@@ -68,7 +68,6 @@ export const postRefill = (
       (await postMoved(tx, network, hash, effect, { origin })),
   )
 
-/** Who acknowledges, and whether the transaction has paid none of the withdrawals that it looks like. */
 interface Acknowledging {
   paysNoWithdrawal?: boolean
   origin: Origin
@@ -126,7 +125,6 @@ async function postMoved(
   }
 }
 
-/** A transfer out of the hot wallet that has not ended. */
 interface Unpaid {
   id: string
   asset: string

@@ -72,21 +72,16 @@ export async function orderTreasurySend(
   const destination = canonicalAddress(network, send.destination_address, { testNetworks: true })
   if (destination === undefined)
     throw new Refusal(`to: ${send.destination_address} is no address of ${network}`)
-  const wanted = {
-    network,
-    asset,
-    amount: formatAmount(minor, listing.decimals),
-    destination_address: destination,
-  }
+  const amount = formatAmount(minor, listing.decimals)
+  const wanted = { network, asset, amount, destination_address: destination }
   const before = await selectByReference(db, reference)
   if (before !== undefined) return { transfer: sameAs(before, wanted), is_new: false }
   await requireForeign(db, adapter, network, destination, asset)
   await requireHeld(adapter, network, asset, minor)
   try {
-    return await transaction(db, async (tx) => {
-      const id = await insertTransfer(tx, macs, { type: 'TREASURY_SEND', reference, origin, ...wanted })
-      return { transfer: (await selectTreasuryTransfer(tx, id))!, is_new: true }
-    })
+    return await transaction(db, (tx) =>
+      insertTransfer(tx, macs, { type: 'TREASURY_SEND', reference, origin, ...wanted }),
+    )
   } catch (error) {
     if (violatedConstraint(error) !== 'transfers_ref_id') throw error
     return { transfer: sameAs((await selectByReference(db, reference))!, wanted), is_new: false }
@@ -96,7 +91,6 @@ export async function orderTreasurySend(
 /** The maximum length of a client's `ref_id`, because both are in one column. */
 const REFERENCE_MAX = 100
 
-/** Throws a Refusal where the reference belongs to a transfer of another amount, asset, network or destination. */
 function sameAs(before: TreasuryTransfer, wanted: Omit<TreasurySend, 'reference'>): TreasuryTransfer {
   const was = { ...before, network: before.crypto_network }
   const differing = (['network', 'asset', 'amount', 'destination_address'] as const).find(
@@ -126,12 +120,7 @@ async function requireForeign(
 }
 
 /** Throws a Refusal where the hot wallet has less than the amount, so that a typing error is found before the order. */
-async function requireHeld(
-  adapter: NetworkAdapter,
-  network: CryptoNetwork,
-  asset: string,
-  minor: bigint,
-): Promise<void> {
+async function requireHeld(adapter: NetworkAdapter, network: CryptoNetwork, asset: string, minor: bigint) {
   if (adapter.status === undefined) throw new Refusal(`${network} is no real network here`)
   const { hotWallet, held, lanes = [] } = await adapter.status()
   const decimals = decimalsOf(asset)
@@ -174,7 +163,7 @@ export async function orderConsolidation(
       tx,
       maxFeeRate,
     )
-    const id = await insertTransfer(tx, macs, {
+    return insertTransfer(tx, macs, {
       type: 'TREASURY_CONSOLIDATION',
       origin,
       reference: null,
@@ -184,7 +173,6 @@ export async function orderConsolidation(
       destination_address,
       metadata: { max_fee_rate },
     })
-    return { transfer: (await selectTreasuryTransfer(tx, id))!, is_new: true }
   })
 }
 
@@ -209,8 +197,8 @@ interface NewTransfer extends Omit<TreasurySend, 'reference'> {
   metadata?: ConsolidationTerms
 }
 
-/** Inserts a transfer of the platform, with its MAC. Each is its own profile, so that none waits behind another. */
-async function insertTransfer(tx: Transaction, macs: WithdrawalMacs, made: NewTransfer): Promise<string> {
+/** Each is its own profile, so that none waits behind another. */
+async function insertTransfer(tx: Transaction, macs: WithdrawalMacs, made: NewTransfer): Promise<Ordered> {
   const { type, origin, reference, network, asset, amount, destination_address, metadata = null } = made
   const now = await readClock(tx)
   const id = newId(now)
@@ -224,7 +212,7 @@ async function insertTransfer(tx: Transaction, macs: WithdrawalMacs, made: NewTr
     [PLATFORM_ID, id, type, asset, amount, reference, network, destination_address, metadata, mac, now.text],
   )
   recordChanges(tx, PLATFORM_ID, now, [audited(origin, 'transfer.order', id)])
-  return id
+  return { transfer: (await selectTreasuryTransfer(tx, id))!, is_new: true }
 }
 
 const SELECT = `

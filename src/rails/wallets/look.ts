@@ -25,7 +25,6 @@ export async function lookAt(
   return { status, asks: treasury === undefined ? [] : asksOf(network, treasury, status, leaving) }
 }
 
-/** Sums the sends to cold storage that have not ended, by asset. */
 async function leavingFor(db: Queryable, network: CryptoNetwork): Promise<Sums> {
   const { rows } = await db.query<{ asset: string; amount: string }>(
     `

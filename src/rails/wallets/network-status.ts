@@ -43,27 +43,22 @@ export interface NetworkReport {
   /** No test runs a node of the network: its adapter is experimental. */
   experimental?: true
   reachable: boolean
-  /** Why it is not reachable. */
   error?: string
   height?: number
   /** That the node has not read its chain to the end. */
   behind?: string
   confirmations: Depth
-  /** By the value of deposits, where they need more. */
   confirmations_by_value?: readonly DepthFrom[]
   custody: Custody[]
   fees: FeesOf[]
   /** What pays at the same time, where that is more than one. */
   lanes: LaneStatus[]
-  /** The process that signs for them; absent where there is none. */
   signer?: SignerStatus
-  /** Whether the hot wallet holds less of an asset than its low mark. */
   below_low_mark: boolean
   /** The refills and sends to cold storage that people are asked for. */
   asks: Ask[]
   /** Payments from cold storage that are on the chain and not posted, oldest first. */
   refills: FoundRefill[]
-  /** The number of withdrawals under way, by their state. */
   in_flight: Record<string, number>
   /** Those that wait for the signer process: what it is to sign is stored. Absent where there are none. */
   asked?: { count: number; oldest_seconds: number }
@@ -157,7 +152,6 @@ function inCold(cold: Sums, asset: string): Pick<Custody, 'in_cold'> {
   return minor === undefined ? {} : { in_cold: formatAmount(minor, decimalsOf(asset)) }
 }
 
-/** Each asset that the wallets hold, or that the ledgers have in custody or in cold storage. */
 function custodyOf(
   network: CryptoNetwork,
   { held: all, hotWallet, formerWallets = [] }: NetworkStatus,

@@ -23,14 +23,12 @@ interface OperatorFigures {
   signer?: SignerStatus
   /** Withdrawals that wait for the signer process, and since when the first does; absent where there are none. */
   asked?: { count: number; since: string }
-  /** The number of withdrawals that have not ended. */
   in_flight: number
   waiting: { code: string; detail: string; count: number; since: string }[]
   frozen: { reason: string; detail: string; since: string }[]
   uncredited: { reason: string; count: number; since: string }[]
   /** The refills and sends to cold storage that people are asked for. */
   asks: Ask[]
-  /** Payments from cold storage that are not posted. */
   refills: (Omit<FoundRefill, 'detail'> & { detail?: string })[]
 }
 

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
-import { describeFreeze, selectFreezes } from '../../money/records/freezes.ts'
+import { describeFreeze, selectFreezes, type Freeze } from '../../money/records/freezes.ts'
 import { balanceMacs } from '../../audit/balance-macs.ts'
 import { objectionsTo, WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../../networks/bank/manual-wires.ts'
@@ -38,7 +38,6 @@ export interface OpenWire {
   asset: string
   /** READY: an operator may take it. WAITING: it may not be sent now, or the worker has not checked it yet. */
   state: 'READY' | 'WAITING' | 'TAKEN'
-  /** Why it waits, or who has taken it. */
   detail: string | null
   payee: string
   /** The last four characters; the operator who takes the wire sees the whole number. */
@@ -70,8 +69,8 @@ const SELECT_WIRES = `
 const withdrawalMacs = async () => new WithdrawalMacs((await balanceMacs()).masterKeys)
 
 /**
- * Returns what is wrong with each of these wires, whose orders people follow: it is not what was accepted, it has ended, or its order
- * is not the one that was taken. The service's database role writes all of it, except the audit log.
+ * What is wrong with each of these wires, whose orders people follow: it is not what was accepted, it has ended, or its order is
+ * not the one that was taken. The service's database role writes all of it, except the audit log.
  */
 async function objectionsToWires(
   db: Queryable,
@@ -99,28 +98,34 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
   const ids = [...customerIds, ...new Set(rows.map(({ profile_id }) => profile_id))]
   const freezes = await selectFreezes(db, { platform: ['', 'WIRE'], customerIds, ids })
   return rows.map((row, index) => {
-    const { transfer_id, customer_id, profile_id, amount, asset, waiting_code, waiting_detail } = row
-    const objection = objections[index]
-    const order = objection === undefined ? readOrder(row.raw_transaction) : undefined
+    const { transfer_id, customer_id, profile_id, amount, asset, created_at } = row
     const { account_number = '' } = row.fiat_network_instructions.wire
     // The worker looks at a wire each half minute, and a freeze holds it at once.
     const subjects = ['', 'WIRE', customer_id, `${customer_id}/${profile_id}`]
     const freeze = freezes.find(({ subject }) => subjects.includes(subject))
+    const wire = { transfer_id, customer_id, profile_id, amount, asset, created_at }
     return {
-      ...{ transfer_id, customer_id, profile_id, amount, asset, created_at: row.created_at },
-      ...(order !== undefined
-        ? { state: 'TAKEN' as const, detail: `by ${order.taken_by} at ${order.taken_at}` }
-        : objection !== undefined
-          ? { state: 'WAITING' as const, detail: objection }
-          : freeze !== undefined
-            ? { state: 'WAITING' as const, detail: `${describeFreeze(freeze)}, since ${freeze.created_at}` }
-            : waiting_code === 'WIRE_TO_TAKE'
-              ? { state: 'READY' as const, detail: null }
-              : { state: 'WAITING' as const, detail: waiting_detail }),
+      ...wire,
+      ...standingOf(row, objections[index], freeze),
       payee: ownerName(row.fiat_account_owner),
       account_number: `...${account_number.slice(-4)}`,
     }
   })
+}
+
+function standingOf(
+  { raw_transaction, waiting_code, waiting_detail }: WireRow,
+  objection: string | undefined,
+  freeze: Freeze | undefined,
+): Pick<OpenWire, 'state' | 'detail'> {
+  if (objection !== undefined) return { state: 'WAITING', detail: objection }
+  const order = readOrder(raw_transaction)
+  if (order !== undefined) return { state: 'TAKEN', detail: `by ${order.taken_by} at ${order.taken_at}` }
+  if (freeze !== undefined)
+    return { state: 'WAITING', detail: `${describeFreeze(freeze)}, since ${freeze.created_at}` }
+  return waiting_code === 'WIRE_TO_TAKE'
+    ? { state: 'READY', detail: null }
+    : { state: 'WAITING', detail: waiting_detail }
 }
 
 /** The name of the bank account's owner. */
@@ -178,7 +183,6 @@ export async function readTakenWire(db: Database, transferId: string): Promise<W
   return requireTaken(db, await findWithdrawal(db, transferId))
 }
 
-/** Returns the order of a taken wire. Throws a Refusal where nobody has taken it, and for what `objectionsToWires` says. */
 async function requireTaken(
   db: Queryable,
   { customer_id, transfer_id }: Pick<Withdrawal, 'customer_id' | 'transfer_id'>,
@@ -200,9 +204,7 @@ export interface EndedWire {
   customer_id: string
   transfer_id: string
   status: 'COMPLETED' | 'FAILED'
-  /** Of a wire that was sent: the bank's reference. */
   bank_reference?: string
-  /** Of a wire that failed: the operator's reason. */
   reason?: string
   /** False when the same was recorded before: then nothing changed. */
   changed: boolean
@@ -293,7 +295,6 @@ export async function markWireFailed(
   })
 }
 
-/** The reason of the operator who failed the wire; undefined where none did. */
 async function failureOf(
   tx: Transaction,
   { customer_id, transfer_id, status }: HeldWithdrawal,
