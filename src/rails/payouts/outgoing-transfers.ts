@@ -45,7 +45,7 @@ export const SELECT_WITHDRAWAL = `
            from fiat_accounts f
            where f.customer_id = $1 and f.id = t.fiat_account_id
          ), '') as destination_address`
-export const ageOf = (column: string) =>
+const ageOf = (column: string) =>
   `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8 as age_ms`
 /** Selects also what a row `b` of outgoing_transfers keeps of the withdrawal. */
 export const SELECT_CLAIMED = `${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}`
