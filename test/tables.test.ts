@@ -89,7 +89,7 @@ const ALLOWED: Record<string, string> = {
   replaced_transactions:
     'rails/payouts | chains/bitcoin, chains/evm, money/records, money/verify, resources/search, resources/transfers',
   refills: 'rails/treasury | rails/wallets, upkeep/metrics',
-  resolved_withdrawals: 'rails/payouts, rails/wires',
+  resolved_withdrawals: 'rails/payouts | rails/wires',
   reward_rates: 'resources/statements',
   schema_version: ' | db',
   screening_requirement: 'rails/screening',

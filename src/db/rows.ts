@@ -26,13 +26,3 @@ export function grouped<Key, Row>(rows: Iterable<Row>, keyOf: (row: Row) => Key)
 /** The rows of each customer, by the customer's id. */
 export const byCustomer = <T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> =>
   grouped(rows, ({ customer_id }) => customer_id)
-
-/** Asks about the rows of each customer, one customer after the other. Returns all answers. */
-export async function ofEachCustomer<T extends { customer_id: string }, Answer>(
-  rows: readonly T[],
-  ask: (customerId: string, own: T[]) => Promise<Iterable<Answer>>,
-): Promise<Answer[]> {
-  const answers: Answer[] = []
-  for (const [customerId, own] of byCustomer(rows)) answers.push(...(await ask(customerId, own)))
-  return answers
-}

@@ -1,6 +1,6 @@
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable } from '../../db/database.ts'
-import { keepRenewing, LEASE_MS } from '../../db/leases.ts'
+import { keepRenewing, LEASE_MS } from '../leases.ts'
 import { ChainReorganised, type DepositScan, type NetworkAdapter } from '../../networks/network.ts'
 import type { RailsContext } from '../context.ts'
 import { recordRefills } from '../treasury/found-refills.ts'

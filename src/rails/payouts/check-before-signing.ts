@@ -1,5 +1,6 @@
 import type { Transaction } from '../../db/database.ts'
 import { momentAt, readClock } from '../../db/ids.ts'
+import { presentOf } from '../../db/rows.ts'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { Problem } from '../../contract/problems.ts'
@@ -149,11 +150,7 @@ async function selectHolders(tx: Transaction, customerId: string, transferIds: s
     order by id`,
     [customerId, transferIds],
   )
-  return rows.map(({ account_id, identity_id, ...row }) => ({
-    ...row,
-    account_id: account_id ?? undefined,
-    identity_id: identity_id ?? undefined,
-  }))
+  return rows.map((row) => presentOf(row))
 }
 
 function frozen(freezes: Freeze[], { profile_id }: Held): WaitingReason | undefined {

@@ -170,7 +170,7 @@ function requireOpen({ id, status, deadline }: ApprovalRow, held: HeldWithdrawal
 
 async function moveWithdrawal(
   tx: Transaction,
-  { status: _, secondary_status: _before, ...withdrawal }: HeldWithdrawal,
+  withdrawal: HeldWithdrawal,
   outcome: 'APPROVED' | 'REJECTED' | 'PENDING',
   origin: Origin,
 ): Promise<void> {

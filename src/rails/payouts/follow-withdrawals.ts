@@ -1,7 +1,6 @@
 import type { SigningEvidence } from '../../contract/approval.ts'
 import type { Queryable } from '../../db/database.ts'
 import { inParts, RecordFailure } from '../../db/each-alone.ts'
-import { ofEachCustomer } from '../../db/rows.ts'
 import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
 import { unjudged } from '../../networks/judge-alone.ts'
 import type {
@@ -14,6 +13,7 @@ import type {
 import { signedBefore } from '../../networks/network-transactions.ts'
 import { NodeFailure, NodeRefusal } from '../../networks/node-failure.ts'
 import { reasonOfFailure } from '../../networks/waiting.ts'
+import { ofEachCustomer } from './lease.ts'
 import {
   mayBeReplaced,
   overriddenBy,

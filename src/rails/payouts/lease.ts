@@ -15,9 +15,9 @@ import {
   type ClaimedRow,
   type KeptWithdrawal,
 } from './outgoing-transfers.ts'
-import { LEASE_MS } from '../../db/leases.ts'
+import { LEASE_MS } from '../leases.ts'
 import { takeLock } from '../../db/locks.ts'
-import { arraysOf } from '../../db/rows.ts'
+import { arraysOf, byCustomer } from '../../db/rows.ts'
 
 /** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
 
@@ -226,4 +226,14 @@ export async function behindOthers(
     ],
   )
   return new Set(rows.map(({ transfer_id }) => transfer_id))
+}
+
+/** Asks about the rows of each customer, one customer after the other. Returns all answers. */
+export async function ofEachCustomer<T extends { customer_id: string }, Answer>(
+  rows: readonly T[],
+  ask: (customerId: string, own: T[]) => Promise<Iterable<Answer>>,
+): Promise<Answer[]> {
+  const answers: Answer[] = []
+  for (const [customerId, own] of byCustomer(rows)) answers.push(...(await ask(customerId, own)))
+  return answers
 }

@@ -1,5 +1,5 @@
 import { Refusal } from '../../contract/refusal.ts'
-import { transaction, type Database } from '../../db/database.ts'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../networks/network.ts'
 import { statusOfEach } from './follow-withdrawals.ts'
 import { stepAfterStatus, type State } from './next-step.ts'
@@ -74,14 +74,23 @@ export async function resolveWithdrawal(
   const step = { withdrawal, state: 'DONE', networkFee: answer!.networkFee, transfer } as const
   await transaction(db, async (tx) => {
     await record(tx, customer_id, [step], { origin, action: 'transfer.resolve' })
-    await tx.query(
-      `
-      insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
-      values ($1, $2, $3, $4, $5, clock_timestamp())`,
-      [customer_id, transfer_id, outcome, evidence, answer!.reason.detail],
-    )
+    await keepResolution(tx, withdrawal, { outcome, evidence, reason: answer!.reason.detail })
   })
   return { ...about, outcome, status: transfer.status }
+}
+
+/** Keeps an operator's word on a withdrawal, with the evidence, in the transaction that ends it. */
+export async function keepResolution(
+  tx: Transaction,
+  { customer_id, transfer_id }: Pick<Stated, 'customer_id' | 'transfer_id'>,
+  { outcome, evidence, reason }: Record<'evidence' | 'reason', string> & { outcome: 'PAID' | 'NOT_PAID' },
+): Promise<void> {
+  await tx.query(
+    `
+    insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
+    values ($1, $2, $3, $4, $5, clock_timestamp())`,
+    [customer_id, transfer_id, outcome, evidence, reason],
+  )
 }
 
 function paid(withdrawal: Stated, seen: Unresolved) {

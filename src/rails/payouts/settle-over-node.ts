@@ -1,7 +1,7 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import { connectionLost, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { customerName } from '../../db/each-alone.ts'
-import { keepRenewing } from '../../db/leases.ts'
+import { keepRenewing } from '../leases.ts'
 import { byCustomer, grouped } from '../../db/rows.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'

@@ -1,5 +1,4 @@
 import { ifAllAnswer, type Transaction } from '../../db/database.ts'
-import { ofEachCustomer } from '../../db/rows.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import type { BroadcastWithdrawal, Payer, Signing } from '../../networks/network.ts'
 import { signedBefore, type SignedBefore } from '../../networks/network-transactions.ts'
@@ -7,7 +6,7 @@ import { NodeFailure } from '../../networks/node-failure.ts'
 import { BEHIND_ANOTHER, deferred, reasonOfFailure, type WaitingReason } from '../../networks/waiting.ts'
 import type { Rail } from '../context.ts'
 import { checkBeforeSigning } from './check-before-signing.ts'
-import { behindOthers, signAlone } from './lease.ts'
+import { behindOthers, ofEachCustomer, signAlone } from './lease.ts'
 import {
   deferredStep,
   replacedStep,

@@ -104,10 +104,9 @@ async function report(
       uncreditedOn(db, crypto_network),
       refillsOn(db, crypto_network),
     ])
-  const experimental = isExperimental && { experimental: isExperimental }
   const about = {
     crypto_network,
-    ...experimental,
+    ...(isExperimental && { experimental: isExperimental }),
     confirmations,
     ...(adapter.depths && adapter.depths.length > 1 && { confirmations_by_value: adapter.depths }),
     fees,
@@ -122,15 +121,8 @@ async function report(
       const in_custody = formatAmount(minor, decimalsOf(asset))
       return { asset, held: '?', in_custody, ...inCold(cold, asset), difference: '?', short: false }
     })
-    const unreached = {
-      reachable: false,
-      error: look.message,
-      below_low_mark: false,
-      asks: [],
-      lanes: [],
-      taken_back: [],
-    }
-    return { ...about, ...unreached, custody: unknown }
+    const nothing = { below_low_mark: false, asks: [], lanes: [], taken_back: [] }
+    return { ...about, reachable: false, error: look.message, ...nothing, custody: unknown }
   }
   const { status, asks } = look
   return {

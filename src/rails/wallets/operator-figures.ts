@@ -2,6 +2,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { poolOf } from '../../db/customer-pool.ts'
 import type { Queryable } from '../../db/database.ts'
+import { presentOf } from '../../db/rows.ts'
 import type { NetworkAdapter, Networks } from '../../networks/network.ts'
 import type { LaneStatus, SignerStatus } from '../../networks/wallet-status.ts'
 import { lookAt, type Look } from './look.ts'
@@ -116,7 +117,7 @@ export async function readOperatorFigures(db: Queryable, networks: Networks): Pr
         ),
         frozen,
         uncredited,
-        refills: refills.map(({ detail, ...one }) => ({ ...one, ...(detail !== null && { detail }) })),
+        refills: refills.map((one) => presentOf(one)),
       },
     ]
   })
@@ -158,9 +159,8 @@ function figuresOfLook(
     ...(signer && { signer }),
     custody: [...new Set([...Object.keys(held), ...custody.keys()])].sort().map((asset) => {
       const [has, owed] = [minorOf(held, asset), custody.get(asset) ?? 0n]
-      const amounts = { in_custody: owed, held: has, difference: has - owed }
-      const texts = Object.entries(amounts).map(([name, minor]) => [name, text(minor, asset)])
-      return { asset, ...Object.fromEntries(texts) } as CustodyFigures
+      const difference = text(has - owed, asset)
+      return { asset, in_custody: text(owed, asset), held: text(has, asset), difference }
     }),
   }
 }

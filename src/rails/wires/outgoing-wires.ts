@@ -14,6 +14,7 @@ import { reviewAndSign } from '../payouts/sign-withdrawals.ts'
 import { findWithdrawal, holdWithdrawal } from '../payouts/hold-withdrawal.ts'
 import type { HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
 import { record } from '../payouts/record-steps.ts'
+import { keepResolution } from '../payouts/resolve-withdrawal.ts'
 import { guarded } from '../payouts/signing-guards.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
@@ -221,8 +222,7 @@ export async function markWireSent(
   { operator, origin }: By,
 ): Promise<EndedWire> {
   return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
-    const { status, secondary_status: _, ...wire } = held
-    const { customer_id, transfer_id, asset, amount } = wire
+    const { customer_id, transfer_id, asset, amount } = held
     const ended = { customer_id, transfer_id, status: 'COMPLETED', bank_reference } as const
     const known = await findBankWireOf(tx, transfer_id)
     if (known !== undefined) {
@@ -231,16 +231,13 @@ export async function markWireSent(
     }
     requireOpen(held)
     await requireTaken(tx, held)
-    assert(status === 'PENDING')
     const other = await findBankWire(tx, { asset, kind: 'SENT', bank_reference })
     if (other !== undefined) throw referenceTaken(bank_reference, other.transfer_id)
     await insertBankWires(tx, [
       { asset, kind: 'SENT', bank_reference, amount, transfer_id, recorded_by: operator },
     ])
-    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer: { status: 'COMPLETED' } }], {
-      origin,
-      action: 'transfer.mark_sent',
-    })
+    const step = { withdrawal: held, state: 'DONE', transfer: { status: 'COMPLETED' } } as const
+    await record(tx, customer_id, [step], { origin, action: 'transfer.mark_sent' })
     return { ...ended, changed: true }
   }).catch((error: unknown) => {
     // Another operator has just recorded the reference for another wire.
@@ -265,8 +262,7 @@ export async function markWireFailed(
   { operator, origin }: By,
 ): Promise<EndedWire> {
   return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
-    const { status, secondary_status: _, ...wire } = held
-    const { customer_id, transfer_id, destination_address } = wire
+    const { customer_id, transfer_id, destination_address } = held
     const ended = { customer_id, transfer_id, status: 'FAILED' } as const
     const known = await failureOf(tx, held)
     if (known !== undefined) return { ...ended, reason: known, changed: false }
@@ -275,22 +271,17 @@ export async function markWireFailed(
     const sent = await findBankWireOf(tx, transfer_id)
     if (sent !== undefined)
       throw new Refusal(`wire ${transfer_id} was sent with the bank reference ${sent.bank_reference}`)
-    assert(status === 'PENDING')
     const details = { message: `the wire was not paid: ${reason}`, destination_address }
-    const transfer = {
-      status: 'FAILED',
-      status_details: { invalid_destination_address: details },
-    } as const
-    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer }], {
+    const transfer = { status: 'FAILED', status_details: { invalid_destination_address: details } } as const
+    await record(tx, customer_id, [{ withdrawal: held, state: 'DONE', transfer }], {
       origin,
       action: 'transfer.mark_failed',
     })
-    await tx.query(
-      `
-      insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
-      values ($1, $2, 'NOT_PAID', $3, $4, clock_timestamp())`,
-      [customer_id, transfer_id, reason, `taken by ${taken_by} at ${taken_at}, marked failed by ${operator}`],
-    )
+    await keepResolution(tx, held, {
+      outcome: 'NOT_PAID',
+      evidence: reason,
+      reason: `taken by ${taken_by} at ${taken_at}, marked failed by ${operator}`,
+    })
     return { ...ended, reason, changed: true }
   })
 }
