@@ -38,7 +38,6 @@ import { watchCustody, watchWallets, type Seen, type Suspicions } from '../rails
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
-
 /** Simulated networks without deposits are read this often, so that the age of their last reading shows that they are read. */
 const ALL_DEPOSITS_EVERY_MS = 300_000
 /** Real networks without a new block are read this often: an operator may have made a waiting deposit due. */
@@ -81,9 +80,7 @@ type WorkerOptions = Omit<Shared, 'db' | 'custodyEveryMs' | keyof Attempts> & {
 }
 
 /** What the loops of one node's customers share. */
-interface OfNode extends Shared {
-  node: Node
-}
+type OfNode = Shared & { node: Node }
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
