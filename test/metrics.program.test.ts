@@ -9,7 +9,7 @@ import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { REASON_LABELS } from '../src/upkeep/metrics/database-gauges.ts'
-import type { WaitingCode } from '../src/networks/waiting.ts'
+import type { WaitingCode } from '../src/contract/waiting-codes.ts'
 import { freeze, unfreeze } from '../src/money/records/freezes.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {

@@ -10,7 +10,7 @@ import { signStatement } from '../src/governance/approvals/approval-statement.ts
 import { readApproval } from '../src/rails/payouts/decide-approval.ts'
 import { addTestApprover, withdrawWithApproval } from './approvers.ts'
 import { writtenOut } from './written-out.ts'
-import { OPERATIONS } from '../src/program/app.ts'
+import { OPERATIONS, OPERATOR_OPERATIONS } from '../src/program/app.ts'
 import { keyHooks } from '../src/http/idempotency-key.ts'
 import { transaction } from '../src/db/database.ts'
 import { EXAMPLE, withRecords, type ExampleRecords } from '../src/contract/example-records.ts'
@@ -68,6 +68,7 @@ interface Document {
 
 // For code generators, and for reviewers of a change to the API.
 const SNAPSHOT = fileURLToPath(new URL('../openapi.json', import.meta.url))
+const OF_OPERATORS = fileURLToPath(new URL('../console/openapi.json', import.meta.url))
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const QUOTES = '/v2/transfer/fees/crypto-withdrawal'
@@ -211,6 +212,24 @@ test('documents every type of event with bodies that its schemas allow', () => {
 test('openapi.json equals the document that the service answers', async () => {
   const text = `${JSON.stringify(JSON.parse(source), null, 2)}\n`
   await expect(text, 'the API has changed; `npm run openapi` writes it down').toMatchFileSnapshot(SNAPSHOT)
+})
+
+test('the document of operators has their operations and routes, and is console/openapi.json', async () => {
+  const { body } = await service.app.inject('/v2/operators/openapi.json')
+  const { paths } = JSON.parse(body) as Document
+  const found = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  expect(found).toEqual(
+    expect.arrayContaining(OPERATOR_OPERATIONS.map(({ method, url }) => `${method} ${pathOf(url)}`)),
+  )
+  expect(found).toEqual(expect.arrayContaining(['PUT /v2/operators/{id}', 'GET /v2/operators/sessions']))
+  const config = await createConfig({ extends: ['recommended'] })
+  const problems = await lintFromString({ source: body, absoluteRef: '/openapi.json', config })
+  // Routes that are no operations name no refusals and no id.
+  const known = ['operation-4xx-response', 'operation-operationId']
+  expect(problems.filter(({ ruleId }) => !known.includes(ruleId))).toEqual([])
+  await expect(`${JSON.stringify(JSON.parse(body), null, 2)}\n`).toMatchFileSnapshot(OF_OPERATORS)
 })
 
 test('the document has every operation of the service and no others', () => {
