@@ -33,6 +33,7 @@ const EVM_DEPOSITS = 'chains/evm/deposits.chain.test.ts'
 const BITCOIN = 'chains/bitcoin/adapter.chain.test.ts'
 const KNOTS = 'test/real-networks-bitcoin.chain.test.ts'
 const CREDITS = 'src/rails/deposits/credit-deposits.db.test.ts'
+const WORKER = 'src/program/worker.db.test.ts'
 const HERE = 'test/adversities.chain.test.ts'
 
 /** Each adversity, and the file and the name of each test of it. */
@@ -152,7 +153,7 @@ const ADVERSITIES: [adversity: string, ...tests: [file: string, name: string][]]
     ['test/real-networks-evm.chain.test.ts', 'a worker that dies between any two steps'],
     ['test/real-networks-litecoin.chain.test.ts', 'a worker that dies between any two steps'],
   ],
-  ['a node that hangs', [CREDITS, 'a network that hangs delays no other'], [EVM, 'it does not answer']],
+  ['a node that hangs', [WORKER, 'a hanging node delays neither'], [EVM, 'it does not answer']],
 ]
 
 describe('each adversity has its tests:', () => {

@@ -1,4 +1,4 @@
-import type { RailsContext } from '../src/rails/payouts/context.ts'
+import type { RailsContext } from '../src/rails/context.ts'
 import { creditDepositsOn, readable, type Crediting } from '../src/rails/deposits/credit-deposits.ts'
 
 /**

@@ -10,11 +10,8 @@ import { RowMacs } from '../src/audit/row-macs.ts'
 import { bitcoinAdapter } from '../chains/bitcoin/adapter.ts'
 import type { Networks } from '../src/networks/network.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
-import {
-  acknowledgeTransaction,
-  orderConsolidation,
-  orderTreasurySend,
-} from '../src/rails/treasury/treasury.ts'
+import { acknowledgeTransaction } from '../src/rails/treasury/acknowledged.ts'
+import { orderConsolidation, orderTreasurySend } from '../src/rails/treasury/orders.ts'
 import { KNOTS } from './bitcoin-node.ts'
 import {
   bitcoinWorld,

@@ -40,14 +40,14 @@ const ALLOWED: Record<string, string> = {
   decided_orchestrations: 'resources/orchestrations | money/verify',
   deployment: 'program | upkeep/metrics',
   deposit_addresses:
-    'money/records | chains/bitcoin, chains/evm, chains/solana, chains/stellar, networks/simulated, rails/deposits, rails/payouts, rails/treasury, resources/deposit-addresses, resources/search',
+    'money/records | chains/bitcoin, chains/evm, chains/solana, chains/stellar, networks/simulated, rails/deposits, rails/treasury, rails/wallets, resources/deposit-addresses, resources/search',
   entries:
     'money/ledger | audit, money/movements, money/verify, rails/payouts, rails/treasury, rails/wallets, resources/profiles, resources/statements, resources/transfers',
   event_history: ' | money/verify',
   events:
     'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',
   evm_holdings: 'chains/evm, chains/kit, chains/solana, rails/deposits',
-  evm_nonces: 'chains/evm | rails/payouts',
+  evm_nonces: 'chains/evm | rails/wallets',
   evm_sweeps:
     'chains/evm, chains/solana, rails/treasury | money/verify, networks, rails/deposits, rails/wallets, upkeep/metrics',
   failed_transactions: 'rails/payouts',
@@ -88,7 +88,7 @@ const ALLOWED: Record<string, string> = {
   replaced_transactions:
     'rails/payouts | chains/bitcoin, chains/evm, money/records, money/verify, resources/search, resources/transfers',
   refills: 'rails/treasury | rails/wallets, upkeep/metrics',
-  resolved_withdrawals: 'rails/payouts, rails/wires',
+  resolved_withdrawals: 'rails/payouts | rails/wires',
   reward_rates: 'resources/statements',
   schema_version: ' | db',
   screening_requirement: 'rails/screening',
@@ -97,7 +97,7 @@ const ALLOWED: Record<string, string> = {
     'money/movements, rails/deposits, rails/wires | money/ledger, money/verify, rails/wallets, resources/search, upkeep/metrics',
   signing_keys: 'access/tokens | money/verify',
   simulated_chain: 'networks/simulated | program, rails/deposits',
-  solana_lanes: 'chains/solana | rails/payouts',
+  solana_lanes: 'chains/solana | rails/wallets',
   statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
   traces: 'money/records',
   transfer_metadata: 'money/ledger | resources/transfers',

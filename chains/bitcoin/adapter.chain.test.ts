@@ -45,13 +45,13 @@ import { resumeAfterReorganisation } from '../../src/rails/deposits/deposit-reor
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../../src/rails/payouts/resend-withdrawal.ts'
 import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts'
+import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
 import {
-  acknowledgeTransaction,
   cancelTreasuryTransfer,
   orderConsolidation,
   orderTreasurySend,
   type TreasurySend,
-} from '../../src/rails/treasury/treasury.ts'
+} from '../../src/rails/treasury/orders.ts'
 import { bitcoinAdapter } from './adapter.ts'
 import type { BitcoinConfig } from './wallet.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'

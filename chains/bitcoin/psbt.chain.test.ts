@@ -40,7 +40,8 @@ import {
   replacePsbt,
   type ByHand,
 } from '../../src/rails/payouts/sign-by-hand.ts'
-import { acknowledgeTransaction, orderTreasurySend } from '../../src/rails/treasury/treasury.ts'
+import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
+import { orderTreasurySend } from '../../src/rails/treasury/orders.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { keepTransactions } from '../../src/networks/network-transactions.ts'
 import { bitcoinAdapter } from './adapter.ts'

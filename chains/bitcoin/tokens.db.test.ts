@@ -17,8 +17,9 @@ import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { insertDepositAddress } from '../../src/money/records/deposit-address.ts'
 import { creditDepositsOn } from '../../src/rails/deposits/credit-deposits.ts'
 import { seeDepositsOn } from '../../src/rails/deposits/see-deposits.ts'
-import { acknowledgeTransaction } from '../../src/rails/treasury/treasury.ts'
-import { compareCustody, networkReports } from '../../src/rails/wallets/network-status.ts'
+import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
+import { compareCustody } from '../../src/rails/wallets/custody.ts'
+import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import { bitcoinAdapter } from './adapter.ts'
 
 const DEPTH = 2

@@ -53,11 +53,8 @@ import { resolveWithdrawal, type Resolution } from '../../src/rails/payouts/reso
 import { resendWithdrawal } from '../../src/rails/payouts/resend-withdrawal.ts'
 import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts'
 import { isFrozen, postSweep } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
-import {
-  acknowledgeTransaction,
-  orderConsolidation,
-  orderTreasurySend,
-} from '../../src/rails/treasury/treasury.ts'
+import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
+import { orderConsolidation, orderTreasurySend } from '../../src/rails/treasury/orders.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
 import { parse, signerAddressOf } from './transaction.ts'
 import { depositKeysOf } from './deposit-keys.ts'

@@ -31,7 +31,7 @@ import {
   orderConsolidation,
   orderTreasurySend,
   selectTreasuryTransfers,
-} from '../../src/rails/treasury/treasury.ts'
+} from '../../src/rails/treasury/orders.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'

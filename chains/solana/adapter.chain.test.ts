@@ -23,7 +23,7 @@ import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts
 import { isFrozen, postSweep } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
 import { transaction, type Database } from '../../src/db/database.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
-import { acknowledgeTransaction } from '../../src/rails/treasury/treasury.ts'
+import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
 import type { Networks, Signing } from '../../src/networks/network.ts'
 import { solanaAdapter, type SolanaConfig } from './adapter.ts'
 import { associatedOf, TOKEN, TOKEN_2022, transferSol } from './instructions.ts'

@@ -8,7 +8,7 @@ import { formerWalletsIn, networkReports, type NetworkReport } from '../rails/wa
 import type { Ask } from '../networks/marks.ts'
 import type { NetworkAdapter } from '../networks/network.ts'
 import type { LaneStatus, TakenBack } from '../networks/wallet-status.ts'
-import { openNetworks } from '../rails/payouts/configured-networks.ts'
+import { openNetworks } from '../rails/wallets/configured-networks.ts'
 import { cancelForOperator } from '../rails/payouts/cancel-withdrawal.ts'
 import { listOpenWithdrawals, OPEN_WITHDRAWALS_MAX } from '../rails/payouts/open-withdrawals.ts'
 import { markWithdrawalPaid } from '../rails/payouts/mark-withdrawal-paid.ts'

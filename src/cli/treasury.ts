@@ -2,15 +2,14 @@ import type { Command } from 'commander'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { RowMacs } from '../audit/row-macs.ts'
+import { acknowledgeTransaction, type Acknowledged } from '../rails/treasury/acknowledged.ts'
 import {
-  acknowledgeTransaction,
   cancelTreasuryTransfer,
   orderConsolidation,
   orderTreasurySend,
   selectTreasuryTransfers,
-  type Acknowledged,
   type Ordered,
-} from '../rails/treasury/treasury.ts'
+} from '../rails/treasury/orders.ts'
 import { confirmSend, planRefill, type PlannedRefill } from '../rails/treasury/refills.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, orBusy, type AtDatabase } from './command-line.ts'

@@ -2,7 +2,7 @@ import type { Database } from '../db/database.ts'
 import type { Nodes } from '../db/nodes.ts'
 import type { Policies } from '../governance/policy/policy.ts'
 import type { RowMacs } from '../audit/row-macs.ts'
-import type { RailsContext } from '../rails/payouts/context.ts'
+import type { RailsContext } from '../rails/context.ts'
 import type { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 
 /** The context of every operation and of the worker. */

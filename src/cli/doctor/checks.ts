@@ -30,7 +30,7 @@ import { checkDataFolder, checkNode, checkUser, describeEmbedded } from '../../p
 import { engines } from '../../package.ts'
 import { checkMode, checkVerify } from '../../program/deployment.ts'
 import { checkWorker } from '../../rails/payouts/check-worker.ts'
-import { checkNetworks } from '../../rails/payouts/configured-networks.ts'
+import { checkNetworks } from '../../rails/wallets/configured-networks.ts'
 import { checkScreening } from '../../rails/screening/check-screening.ts'
 import { checkBank } from '../../rails/wires/bank.ts'
 import { checkStatements } from '../../resources/statements/check-statements.ts'

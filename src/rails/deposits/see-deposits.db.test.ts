@@ -17,6 +17,7 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import { dieAtEachStep } from '../../../test/failures.ts'
+import { availableOf } from '../../../test/payouts.ts'
 import { hurry } from '../../../test/work-off.ts'
 import { openDatabase } from '../../db/database.ts'
 import { Ledger } from '../../money/movements/queue.ts'
@@ -109,9 +110,7 @@ async function round(changes: Partial<NetworkAdapter> = {}) {
 const transfers = async (of = customer, query = '') =>
   (await of.call<{ items: Transfer[] }>('GET', `/v2/transfer/transfers?order=ASC${query}`)).body.items
 const statuses = async () => (await transfers()).map(({ status }) => status)
-const available = async (asset = 'USDP') =>
-  (await customer.call<{ available: string }>('GET', `/v2/profiles/${customer.profile_id}/balances/${asset}`))
-    .body.available
+const available = (asset = 'USDP') => availableOf(customer, asset)
 
 test('a deposit is PENDING from its first confirmation, and COMPLETED under the same id when confirmed', async () => {
   const place = await newAddress({ metadata: { order: '1041' }, conversion_target_asset: 'USD' })

@@ -1,3 +1,4 @@
+import { Refusal } from '../../contract/refusal.ts'
 import type { Database, Transaction } from '../../db/database.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
 import { findWithdrawal, holdWithdrawal } from './hold-withdrawal.ts'
@@ -22,7 +23,7 @@ export interface CancelledWithdrawal {
 }
 
 /** The withdrawal cannot be cancelled: it is signed, or has ended. */
-export class NotCancellable extends Error {
+export class NotCancellable extends Refusal {
   readonly transfer_id: string
   /** The transfer's status; PENDING where the withdrawal is signed. */
   readonly status: string
@@ -39,7 +40,7 @@ export class NotCancellable extends Error {
 }
 
 /**
- * Cancels a withdrawal of any customer for the operator. Throws as `cancelWithdrawal` does, and an Error when there is no
+ * Cancels a withdrawal of any customer for the operator. Throws as `cancelWithdrawal` does, and a Refusal when there is no
  * such withdrawal.
  */
 export async function cancelForOperator(

@@ -6,7 +6,6 @@ import type { Step } from './next-step.ts'
 
 const LOOP = originOfLoop('settlement')
 
-/** How many failures within an hour stop a network. */
 const FAILURES_MAX = 2
 
 /** Records the transactions of these steps that were mined and moved nothing. */

@@ -6,9 +6,9 @@ import { PAYMENT_CODES } from '../../contract/waiting-codes.ts'
 import { DELAYS_ALL_ASSETS } from '../../networks/waiting.ts'
 import type { State } from './next-step.ts'
 import {
-  ageOf,
   JOIN_TRANSFER,
   keepNames,
+  SELECT_CLAIMED,
   SELECT_WITHDRAWAL,
   withCanonicalAddress,
   withReplaced,
@@ -16,23 +16,13 @@ import {
   type ClaimedRow,
   type KeptWithdrawal,
 } from './outgoing-transfers.ts'
+import { LEASE_MS } from '../leases.ts'
 import { takeLock } from '../../db/locks.ts'
-import { arraysOf, grouped } from '../../db/rows.ts'
+import { arraysOf, byCustomer } from '../../db/rows.ts'
 
 /** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
 
 const CLAIM_MAX = 500
-
-/**
- * A lease outlives its process by this time at most: a worker renews it while it works. One that could not renew it loses
- * nothing: what it records must find each withdrawal as it was leased, and only stored bytes are broadcast.
- */
-export const LEASE_MS = 6_000
-const RENEWALS_PER_LEASE = 3
-/** For how long leases are renewed: a worker that takes longer hangs, and another goes on in its place. */
-const RENEWED_MS_MAX = 60_000
-/** Leases that are renewed at once, so that the pool has connections for the work itself. */
-const AT_ONCE = 4
 
 /** A customer's withdrawals over one network that are in a state and due. */
 export interface Work {
@@ -117,7 +107,7 @@ export async function claimDue(
 ): Promise<Claimed[]> {
   const { rows } = await tx.query<ClaimedRow>({
     text: `
-      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
+      ${SELECT_CLAIMED}
       from (
         select *
         from outgoing_transfers
@@ -164,8 +154,7 @@ export async function leaseKept(
         )
         returning *
       )
-      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')},
-             b.leased_until
+      ${SELECT_CLAIMED}, b.leased_until
       from leased b ${JOIN_TRANSFER}
       order by b.due_at, b.transfer_id`,
     values: [customer_id, network, limit, LEASE_MS],
@@ -191,27 +180,6 @@ export async function renewKept(db: Database, lease: Lease): Promise<void> {
     [lease.customer_id, lease.kept.map(({ transfer_id }) => transfer_id), lease.leased_until, LEASE_MS],
   )
   lease.leased_until = rows[0]?.leased_until ?? lease.leased_until
-}
-
-/**
- * Renews leases, also those that are added meanwhile, until the returned function is called. A lease ends before the work
- * does where it cannot be renewed, or where the work hangs.
- */
-export function keepRenewing<T>(leases: T[], renew: (lease: T) => Promise<void>): () => Promise<void> {
-  const until = performance.now() + RENEWED_MS_MAX
-  let renewal: Promise<unknown> | undefined
-  const timer = setInterval(() => {
-    if (performance.now() > until) return clearInterval(timer)
-    const due = leases.values()
-    const renewDue = async () => {
-      for (const lease of due) await renew(lease).catch(() => undefined)
-    }
-    renewal ??= Promise.all(Array.from({ length: AT_ONCE }, renewDue)).finally(() => (renewal = undefined))
-  }, LEASE_MS / RENEWALS_PER_LEASE)
-  return async () => {
-    clearInterval(timer)
-    await renewal
-  }
 }
 
 /** Ends a lease early: what was not recorded is still due. */
@@ -270,6 +238,3 @@ export async function ofEachCustomer<T extends { customer_id: string }, Answer>(
   for (const [customerId, own] of byCustomer(rows)) answers.push(...(await ask(customerId, own)))
   return answers
 }
-
-export const byCustomer = <T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> =>
-  grouped(rows, ({ customer_id }) => customer_id)

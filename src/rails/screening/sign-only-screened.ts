@@ -4,7 +4,7 @@ import { deferred } from '../../networks/waiting.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { lacksSettings, screenedSince } from './requirement.ts'
 import { RECHECK_MS, SCREENING, type Screening, type ScreeningStanding } from './screening.ts'
-import { byCustomer } from '../payouts/lease.ts'
+import { byCustomer } from '../../db/rows.ts'
 import { isAsInRow } from '../../audit/withdrawal-macs.ts'
 import { selectScreenedWithdrawals } from './screened-payments.ts'
 
@@ -46,7 +46,6 @@ async function heldUnasked(
   return new Map(screened.map(({ transfer_id }) => [transfer_id, lacksSettings(since)]))
 }
 
-/** Why withdrawals wait for their screening, by transfer id. */
 async function heldOf(
   tx: Transaction,
   screening: Screening,

@@ -31,7 +31,8 @@ import { verify } from '../../money/verify/verify.ts'
 import { creditDepositsOn } from '../deposits/credit-deposits.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 import { confirmSend, planRefill, postRefills } from './refills.ts'
-import { acknowledgeTransaction, selectTreasuryTransfers } from './treasury.ts'
+import { acknowledgeTransaction } from './acknowledged.ts'
+import { selectTreasuryTransfers } from './orders.ts'
 
 const CHAIN = 31337
 const CONFIRMATIONS = 2

@@ -7,7 +7,7 @@ import { selectFreezes } from '../../money/records/freezes.ts'
 import type { Networks } from '../../networks/network.ts'
 import type { NetworkStatus } from '../../networks/wallet-status.ts'
 import { walletGauges } from '../../upkeep/metrics/wallet-gauges.ts'
-import { postRefill } from './treasury.ts'
+import { postRefill } from './acknowledged.ts'
 import { watchCustody, watchWallets, type Suspicions } from './watch-custody.ts'
 
 let service: TestService

@@ -1,10 +1,10 @@
-import { parseStoredAmount } from '../../contract/assets/amount.ts'
-import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { asksOf, type Ask } from '../../networks/marks.ts'
 import type { NetworkAdapter } from '../../networks/network.ts'
 import type { NetworkStatus } from '../../networks/wallet-status.ts'
+import { minorByAsset, type Sums } from './custody.ts'
 
 /** One look at a network: what its adapter says, and what people are asked to do. */
 export interface Look {
@@ -20,13 +20,12 @@ export async function lookAt(
 ): Promise<Look> {
   const { treasury } = adapter
   const isHighMarked = Object.values(treasury?.marks ?? {}).some(({ high }) => high !== undefined)
-  const leaving = isHighMarked ? await leavingFor(db, network) : new Map<string, bigint>()
+  const leaving = isHighMarked ? await leavingFor(db, network) : new Map()
   const status = await adapter.status!()
   return { status, asks: treasury === undefined ? [] : asksOf(network, treasury, status, leaving) }
 }
 
-/** Sums the sends to cold storage that have not ended, by asset. */
-async function leavingFor(db: Queryable, network: CryptoNetwork): Promise<Map<string, bigint>> {
+async function leavingFor(db: Queryable, network: CryptoNetwork): Promise<Sums> {
   const { rows } = await db.query<{ asset: string; amount: string }>(
     `
     select asset, sum(amount) as amount
@@ -35,5 +34,5 @@ async function leavingFor(db: Queryable, network: CryptoNetwork): Promise<Map<st
     group by asset`,
     [PLATFORM_ID, network],
   )
-  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
+  return minorByAsset(rows)
 }

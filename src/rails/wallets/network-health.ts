@@ -4,9 +4,7 @@ import type { PayoutNetwork } from '../../networks/network.ts'
 
 /** The health of a network as clients see it: nothing about its nodes or the hot wallet. */
 export interface NetworkHealth {
-  /** Nothing is signed on any network. */
   allStopped: boolean
-  /** Networks on which nothing is signed. */
   stopped: ReadonlySet<string>
   /** Networks on which withdrawals wait for a node, or for fees to fall. */
   delayed: ReadonlySet<string>

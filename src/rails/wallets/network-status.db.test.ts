@@ -4,7 +4,7 @@ import { credit, newCustomer, startTestService, type TestService } from '../../.
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { deposit } from '../../money/movements/deposit.ts'
-import { judgeNetwork } from '../payouts/configured-networks.ts'
+import { judgeNetwork } from './configured-networks.ts'
 import { networkReports, type Reported } from './network-status.ts'
 import type { NetworkStatus } from '../../networks/wallet-status.ts'
 

@@ -1,14 +1,14 @@
-import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
-import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../db/database.ts'
-import { PLATFORM_ID } from '../../db/ids.ts'
-import { lookAt } from './look.ts'
 import type { Ask } from '../../networks/marks.ts'
 import type { DepthFrom } from '../../networks/network.ts'
 import type { Depth } from '../../networks/network-sections.ts'
 import type { ConfiguredNetwork } from '../../networks/open-networks.ts'
 import type { LaneStatus, NetworkStatus, SignerStatus, TakenBack } from '../../networks/wallet-status.ts'
 import type { WaitingReason } from '../../networks/waiting.ts'
+import { arrivingOn, coldOn, leavingOn, minorByAsset, sumsOf, type Sums } from './custody.ts'
+import { lookAt } from './look.ts'
 
 export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'isExperimental'>
 
@@ -43,27 +43,22 @@ export interface NetworkReport {
   /** No test runs a node of the network: its adapter is experimental. */
   experimental?: true
   reachable: boolean
-  /** Why it is not reachable. */
   error?: string
   height?: number
   /** That the node has not read its chain to the end. */
   behind?: string
   confirmations: Depth
-  /** By the value of deposits, where they need more. */
   confirmations_by_value?: readonly DepthFrom[]
   custody: Custody[]
   fees: FeesOf[]
   /** What pays at the same time, where that is more than one. */
   lanes: LaneStatus[]
-  /** The process that signs for them; absent where there is none. */
   signer?: SignerStatus
-  /** Whether the hot wallet holds less of an asset than its low mark. */
   below_low_mark: boolean
   /** The refills and sends to cold storage that people are asked for. */
   asks: Ask[]
   /** Payments from cold storage that are on the chain and not posted, oldest first. */
   refills: FoundRefill[]
-  /** The number of withdrawals under way, by their state. */
   in_flight: Record<string, number>
   /** Those that wait for the signer process: what it is to sign is stored. Absent where there are none. */
   asked?: { count: number; oldest_seconds: number }
@@ -109,10 +104,9 @@ async function report(
       uncreditedOn(db, crypto_network),
       refillsOn(db, crypto_network),
     ])
-  const experimental = isExperimental && { experimental: isExperimental }
   const about = {
     crypto_network,
-    ...experimental,
+    ...(isExperimental && { experimental: isExperimental }),
     confirmations,
     ...(adapter.depths && adapter.depths.length > 1 && { confirmations_by_value: adapter.depths }),
     fees,
@@ -127,15 +121,8 @@ async function report(
       const in_custody = formatAmount(minor, decimalsOf(asset))
       return { asset, held: '?', in_custody, ...inCold(cold, asset), difference: '?', short: false }
     })
-    const unreached = {
-      reachable: false,
-      error: look.message,
-      below_low_mark: false,
-      asks: [],
-      lanes: [],
-      taken_back: [],
-    }
-    return { ...about, ...unreached, custody: unknown }
+    const nothing = { below_low_mark: false, asks: [], lanes: [], taken_back: [] }
+    return { ...about, reachable: false, error: look.message, ...nothing, custody: unknown }
   }
   const { status, asks } = look
   return {
@@ -152,14 +139,11 @@ async function report(
   }
 }
 
-type Sums = ReadonlyMap<string, bigint>
-
 function inCold(cold: Sums, asset: string): Pick<Custody, 'in_cold'> {
   const minor = cold.get(asset)
   return minor === undefined ? {} : { in_cold: formatAmount(minor, decimalsOf(asset)) }
 }
 
-/** Each asset that the wallets hold, or that the ledgers have in custody or in cold storage. */
 function custodyOf(
   network: CryptoNetwork,
   { held: all, hotWallet, formerWallets = [] }: NetworkStatus,
@@ -201,126 +185,6 @@ export const formerWalletsIn = ({ custody }: Pick<NetworkReport, 'custody'>) =>
       .map((one) => ({ asset, ...one })),
   )
 
-/**
- * Sums payments that are signed but not posted, by asset: they may or may not have left the wallet. Adds an estimate of
- * their network fees: `feeFactor` times the fee that customers pay. Sweeps of deposit addresses cost only that fee.
- */
-async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): Promise<Map<string, bigint>> {
-  const { gasAsset } = NETWORKS[network]
-  const { rows } = await db.query<{ asset: string; amount: string; count: string }>(
-    `
-    select asset, sum(amount) as amount, count(*)
-    from (
-      select t.asset, case when t.type = 'TREASURY_CONSOLIDATION' then 0 else t.amount end as amount
-      from outgoing_transfers b
-      join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-      where b.network = $1 and b.state in ('ASKED', 'SIGNED', 'BROADCAST')
-      union all
-      select $2, 0 from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')
-    ) leaving
-    group by asset`,
-    [network, gasAsset],
-  )
-  const leaving = new Map(
-    rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]),
-  )
-  const count = rows.reduce((sum, one) => sum + BigInt(one.count), 0n)
-  const fee = parseAmount(findAsset(gasAsset)!.networks[network]!.fee, decimalsOf(gasAsset))!
-  return leaving.set(gasAsset, (leaving.get(gasAsset) ?? 0n) + count * fee * feeFactor)
-}
-
-/** A transaction under way may cost this many times the schedule's fee, before its cost is taken for missing custody. */
-const FEE_SPIKE_MAX = 50n
-
-/** An asset on a network, held against custody. Amounts in minor units. */
-export interface ComparedCustody {
-  asset: string
-  held: bigint
-  in_custody: bigint
-  /** The most that may be held beyond custody, if every payment under way has left; negative where some is missing. */
-  most: bigint
-  /** The least that may be held beyond custody: no payment under way has left, and no uncredited deposit is the platform's. */
-  least: bigint
-}
-
-/**
- * Compares the amounts that the wallet holds with those that the ledgers have in custody. The ledgers are read before and after
- * the chain, because a payment that ended in between counts in only one of the readings.
- */
-export async function compareCustody(
-  db: Database,
-  network: CryptoNetwork,
-  readStatus: () => Promise<NetworkStatus>,
-): Promise<ComparedCustody[]> {
-  const ledgers = async () => ({
-    custody: await sumsOf(db, `custody:${network}`),
-    leaving: await leavingOn(db, network, FEE_SPIKE_MAX),
-    arriving: await arrivingOn(db, network),
-  })
-  const before = await ledgers()
-  const { held: all } = await readStatus()
-  const after = await ledgers()
-  return [...after.custody].map(([asset, in_custody]) => {
-    const held = parseAmount(all[asset] ?? '0', decimalsOf(asset))!
-    const beyond = [before, after].map(({ custody }) => held - (custody.get(asset) ?? 0n))
-    const most = [before, after].map(({ leaving }, index) => beyond[index]! + (leaving.get(asset) ?? 0n))
-    const least = [before, after].map(({ arriving }, index) => beyond[index]! - (arriving.get(asset) ?? 0n))
-    return {
-      ...{ asset, held, in_custody },
-      most: most[0]! > most[1]! ? most[0]! : most[1]!,
-      least: least[0]! < least[1]! ? least[0]! : least[1]!,
-    }
-  })
-}
-
-/** Sums the deposits that are known and not credited, by asset. What `held` leaves out is left out. */
-async function arrivingOn(db: Queryable, network: CryptoNetwork): Promise<Map<string, bigint>> {
-  const { rows } = await db.query<{ asset: string; amount: string }>(
-    `
-    select asset, sum(amount) as amount
-    from (
-      select asset, amount from incoming_transfers where network = $1 and state in ('WAITING', 'UNATTRIBUTED')
-        and reason is distinct from 'HAS_TOKENS'
-      union all
-      select t.asset, t.amount
-      from seen_deposits s
-      join transfers t on t.customer_id = s.customer_id and t.id = s.transfer_id
-      where s.network = $1 and s.state = 'PENDING'
-    ) arriving
-    group by asset`,
-    [network],
-  )
-  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
-}
-
-type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`
-
-/**
- * The sums of an account over the ledgers of all customers, by asset, in minor units. Entries of assets and losses are
- * negative, and are counted as positive here.
- */
-export async function sumsOf(db: Queryable, account: AccountOnNetwork): Promise<Map<string, bigint>> {
-  // The partial index's condition in its own words, so that the planner may use the index.
-  const { rows } = await db.query<{ asset: string; amount: string }>(
-    `
-    select asset, -sum(amount) as amount
-    from entries
-    where account = $1 and (account like 'custody:%' or account like 'network_fees:%')
-    group by asset having sum(amount) <> 0`,
-    [account],
-  )
-  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
-}
-
-/** The amounts moved off a network's hot wallet to cold storage, less those that came back, from the platform's own ledger. */
-async function coldOn(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
-  const { rows } = await db.query<{ asset: string; amount: string }>(
-    `select asset, -sum(amount) as amount from entries where customer_id = $1 and account = $2 group by asset`,
-    [PLATFORM_ID, `cold:${network}`],
-  )
-  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
-}
-
 async function feesOn(db: Database, network: CryptoNetwork): Promise<FeesOf[]> {
   const [paid, { rows }] = await Promise.all([
     sumsOf(db, `network_fees:${network}`),
@@ -333,17 +197,15 @@ async function feesOn(db: Database, network: CryptoNetwork): Promise<FeesOf[]> {
       [network],
     ),
   ])
-  const collected = new Map(
-    rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]),
-  )
+  const collected = minorByAsset(rows)
   return [...new Set([...collected.keys(), ...paid.keys()])].sort().map((asset) => {
     const text = (sums: Map<string, bigint>) => formatAmount(sums.get(asset) ?? 0n, decimalsOf(asset))
     return { asset, collected: text(collected), paid: text(paid) }
   })
 }
 
-/** People who sign by hand take their time. */
-const ASKS_SIGNER = `state = 'ASKED' and waiting_code is distinct from 'WAITING_SIGNATURE'`
+/** In SQL: it waits for the signer process. People who sign by hand take their time. */
+export const ASKS_SIGNER = `state = 'ASKED' and waiting_code is distinct from 'WAITING_SIGNATURE'`
 
 async function inFlight(
   db: Database,

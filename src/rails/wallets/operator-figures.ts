@@ -2,11 +2,13 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { poolOf } from '../../db/customer-pool.ts'
 import type { Queryable } from '../../db/database.ts'
+import { presentOf } from '../../db/rows.ts'
 import type { NetworkAdapter, Networks } from '../../networks/network.ts'
 import type { LaneStatus, SignerStatus } from '../../networks/wallet-status.ts'
 import { lookAt, type Look } from './look.ts'
 import type { Ask } from '../../networks/marks.ts'
-import { freezesOn, refillsOn, sumsOf, uncreditedOn, type FoundRefill } from './network-status.ts'
+import { sumsOf } from './custody.ts'
+import { ASKS_SIGNER, freezesOn, refillsOn, uncreditedOn, type FoundRefill } from './network-status.ts'
 
 /** What operators see of a network: custody, the hot wallet and what waits. Amounts are decimal strings. */
 interface OperatorFigures {
@@ -22,14 +24,12 @@ interface OperatorFigures {
   signer?: SignerStatus
   /** Withdrawals that wait for the signer process, and since when the first does; absent where there are none. */
   asked?: { count: number; since: string }
-  /** The number of withdrawals that have not ended. */
   in_flight: number
   waiting: { code: string; detail: string; count: number; since: string }[]
   frozen: { reason: string; detail: string; since: string }[]
   uncredited: { reason: string; count: number; since: string }[]
   /** The refills and sends to cold storage that people are asked for. */
   asks: Ask[]
-  /** Payments from cold storage that are not posted. */
   refills: (Omit<FoundRefill, 'detail'> & { detail?: string })[]
 }
 
@@ -117,7 +117,7 @@ export async function readOperatorFigures(db: Queryable, networks: Networks): Pr
         ),
         frozen,
         uncredited,
-        refills: refills.map(({ detail, ...one }) => ({ ...one, ...(detail !== null && { detail }) })),
+        refills: refills.map((one) => presentOf(one)),
       },
     ]
   })
@@ -159,9 +159,8 @@ function figuresOfLook(
     ...(signer && { signer }),
     custody: [...new Set([...Object.keys(held), ...custody.keys()])].sort().map((asset) => {
       const [has, owed] = [minorOf(held, asset), custody.get(asset) ?? 0n]
-      const amounts = { in_custody: owed, held: has, difference: has - owed }
-      const texts = Object.entries(amounts).map(([name, minor]) => [name, text(minor, asset)])
-      return { asset, ...Object.fromEntries(texts) } as CustodyFigures
+      const difference = text(has - owed, asset)
+      return { asset, in_custody: text(owed, asset), held: text(has, asset), difference }
     }),
   }
 }
@@ -180,9 +179,8 @@ interface Unended {
 async function unendedWithdrawals(db: Queryable): Promise<Unended[]> {
   const { rows } = await db.query<Unended>(`
     select network, waiting_code as code, waiting_detail as detail, count(*), min(waiting_since) as since,
-           count(*) filter (where state = 'ASKED' and waiting_code is distinct from 'WAITING_SIGNATURE') as asked,
-           min(coalesce(signed_at, created_at))
-             filter (where state = 'ASKED' and waiting_code is distinct from 'WAITING_SIGNATURE') as asked_since
+           count(*) filter (where ${ASKS_SIGNER}) as asked,
+           min(coalesce(signed_at, created_at)) filter (where ${ASKS_SIGNER}) as asked_since
     from outgoing_transfers
     where due_at is not null
     group by network, waiting_code, waiting_detail

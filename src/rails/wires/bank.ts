@@ -19,7 +19,6 @@ export async function openBank({
   return manualWires(await readBankAccount(bankFile).catch(refuse))
 }
 
-/** How long a wire may wait for an operator. */
 const WIRE_SECONDS_WARN = 86_400
 
 /** The bank account that customers send wires to, and the wires that wait for an operator. */

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
-import type { RailsContext } from '../payouts/context.ts'
+import type { RailsContext } from '../context.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'

@@ -1,7 +1,7 @@
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, violatedConstraint, type Queryable } from '../../db/database.ts'
-import type { RailsContext } from '../payouts/context.ts'
+import type { RailsContext } from '../context.ts'
 import { Problem, problem } from '../../contract/problems.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { decideCredit, deposit, type DepositPlace } from '../../money/movements/deposit.ts'
@@ -107,7 +107,6 @@ export async function recordWireDeposit(
   }
 }
 
-/** Throws a Refusal where a wire is PENDING with another memo or amount. */
 function requireSameWire(
   bank_reference: string,
   { memo_id, amount, transfer_id }: PendingWire,
@@ -191,7 +190,6 @@ export async function recordWireReturn(
 const returnedBefore = ({ returned_transfer_id, bank_reference }: BankWire) =>
   new Refusal(`wire ${returned_transfer_id} came back already, with the bank reference ${bank_reference}`)
 
-/** A wire's details for the screening endpoint. */
 const detailsOf = ({ amount, bank_reference, memo_id, returned_transfer_id }: Said) => ({
   amount,
   bank_reference,
@@ -268,7 +266,6 @@ async function recordedBefore(
   return { transfer: await readTransfer(db, customerId, transfer_id), changed: false }
 }
 
-/** The amount in cents. Throws a Refusal for an amount that no wire can have. */
 function centsOf(amount: string): bigint {
   const decimals = decimalsOf(WIRE_ASSET)
   const minor = parseAmount(amount, decimals)

@@ -157,8 +157,8 @@ async function showDeposit(
         'too many deposits of the address or the network are PENDING, or failed within a day',
         PENDING_RETRY_SECONDS,
       )
-    recordChanges(tx, shown.customer_id, now, [audited(origin, 'transfer.create', shown.id)])
-    return shown.id
+    recordChanges(tx, shown.customer_id, now, [audited(origin, 'transfer.create', shown.transfer_id)])
+    return shown.transfer_id
   })
   await broadcast(shared)
   return id

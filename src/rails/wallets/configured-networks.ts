@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { WrongChain } from '../../networks/chain-of-mode.ts'
-import { formerWalletsIn, networkReports, type NetworkReport } from '../wallets/network-status.ts'
+import { formerWalletsIn, networkReports, type NetworkReport } from './network-status.ts'
 import { configuredTokens, depthsText } from '../../networks/network-sections.ts'
 import type { ConfiguredNetwork } from '../../networks/open-networks.ts'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
