@@ -569,7 +569,7 @@ describe('the hot wallet is short', () => {
     expect((await read(other, paid)).status).toBe('COMPLETED')
     expect((await read(waiting, token)).status).toBe('COMPLETED')
     const [first, second, third] = await waitingReasons([large, behind, late])
-    expect(first).toMatch(/^the hot wallet has \S+ ETH left, the withdrawal needs 5\.\d+ ETH with its gas$/)
+    expect(first).toMatch(/^the hot wallet has \S+ ETH left, the withdrawal needs 5\.\d+ ETH with its fee$/)
     expect([second, third]).toEqual(Array(2).fill('an earlier withdrawal of the profile waits'))
     expect(await waitingCodes([large, behind, late])).toEqual([
       'HOT_WALLET_SHORT',
@@ -734,7 +734,7 @@ describe('the hot wallet is short', () => {
       expect(await kept(first)).toMatchObject({ state: 'BROADCAST' })
       expect(
         (await waitingReasons([second, third])).map((reason) => reason?.replace(/[\d.]+/g, '#')),
-      ).toEqual(Array(2).fill('the hot wallet has # ETH left, the withdrawal needs # ETH for its gas'))
+      ).toEqual(Array(2).fill('the hot wallet has # ETH left, the withdrawal needs # ETH for its fee'))
       await wallet.chain.mine({ blocks: 1 })
       await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '1')
       await give('ETHEREUM', wallet.hotWallet.address, 'USDG', '5')
@@ -1575,7 +1575,7 @@ describe('a treasury transfer', () => {
     expect(await balance('INK', cold, 'ETH')).toBe(0n)
     // No withdrawal needs the remaining funds, but they do not suffice.
     expect(await reason(large)).toMatch(
-      /^the hot wallet has 0\.0\d+ ETH left, the withdrawal needs 2\.0\d+ ETH with its gas$/,
+      /^the hot wallet has 0\.0\d+ ETH left, the withdrawal needs 2\.0\d+ ETH with its fee$/,
     )
     await give('INK', wallet.hotWallet.address, 'ETH', '2')
     await settleAll(wallet)
