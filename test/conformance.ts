@@ -64,7 +64,7 @@ export interface Terms {
 /** What a chain may lack. */
 type Lack = 'takeBack' | 'tooDear' | 'sweeps'
 
-const AMOUNT = '0.5'
+const AMOUNT = '1'
 const tablesOfWallets = [
   'replaced_transactions',
   'outgoing_transfers',
@@ -417,7 +417,7 @@ export function conformance(
       const [from, to] = [await newCustomer(service), await newCustomer(service)]
       const address = await newDepositAddress(to)
       await creditAll()
-      const one = await withdraw(from, { to: address, amount: '0.75' })
+      const one = await withdraw(from, { to: address, amount: '1.5' })
       await settleAll()
       await world.mine(world.depth)
       expect(await creditAll()).toBe(1)

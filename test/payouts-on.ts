@@ -25,9 +25,13 @@ export async function order(
 ): Promise<Transfer> {
   if (credited !== null) await credit(ledger, customer, asked.asset, credited)
   const body = { profile_id: customer.profile_id, ...asked }
-  const answer = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', body)
-  expect(answer).toMatchObject({ status: 200, body: { status: 'PENDING', amount: asked.amount } })
-  return answer.body
+  const { status, body: transfer } = await customer.call<Transfer>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    body,
+  )
+  expect({ status, transfer }).toMatchObject({ status: 200, transfer: { status: 'PENDING' } })
+  return transfer
 }
 
 export const readTransfer = async (customer: TestCustomer, { id }: { id: string }): Promise<Transfer> =>
