@@ -183,11 +183,13 @@ export function conformance(
 
   const sweepOnce = (of: NetworkAdapter = adapter) =>
     of.sweep!({ post: postSweep, isFrozen, prices: new Map() })
+  /** Sweeps until nothing is left to do once everything is confirmed. */
   async function sweepAll(): Promise<void> {
-    for (let count = 1; count <= 60; count++) {
-      const steps = await sweepOnce()
+    let quiet = 0
+    for (let count = 1; count <= 100; count++) {
+      quiet = (await sweepOnce()) === 0 ? quiet + 1 : 0
       await world.mine()
-      if (steps === 0) return
+      if (quiet > world.depth) return
     }
     throw new Error('sweeping does not come to an end')
   }
@@ -450,6 +452,7 @@ export function conformance(
           }
           await sweepAll()
         })
+        await creditAll()
         const { rows } = await service.db.query<{ asset: string; balance: string }>(
           `select asset, balance from evm_holdings where network = $1 and balance > 0 and asset <> $2`,
           [world.network, own()],
