@@ -822,7 +822,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await work()
       for (const reason of await waitingReasons(all)) {
         expect(reason).toMatch(/ and 1 more, which this database has no record of: /)
-        expect(reason).toContain(`first_height ${Number(height) + 1} marks them all as reviewed`)
+        expect(reason).toContain(`first_height ${Number(height) + 1} that all up to there were looked at`)
       }
       expect(await mempool()).toEqual([])
 
@@ -948,7 +948,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       const created = await withdraw(customer, '1', address)
       await work()
       expect(await waitingReasons([created])).toEqual([
-        expect.stringMatching(`has sent ${hash}, which .* first_height \\(once all are mined\\) marks`),
+        expect.stringMatching(`has sent ${hash}, which .* first_height \\(once all are mined\\) that`),
       ])
       await node.mine(1)
       await lookAtAll()

@@ -1120,7 +1120,9 @@ test('a wallet with unknown spends pays nothing until an operator has reviewed t
   await elsewhere()
   const created = [await withdraw(customer, 'ETHEREUM', 'ETH', '1')]
   await step(wallet)
-  expect(await waitingReasons(created)).toEqual([expect.stringMatching(/of nonce 0: .* first_nonce 1 that/)])
+  expect(await waitingReasons(created)).toEqual([
+    expect.stringMatching(/of nonce 0, which .* first_nonce 1 that/),
+  ])
   expect(await waitingCodes(created)).toEqual(['UNKNOWN_SPENDS'])
   await settleAll(lookedAt(1))
   // The spend counts whether or not it is mined yet.
@@ -1129,7 +1131,7 @@ test('a wallet with unknown spends pays nothing until an operator has reviewed t
     created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
     await step(wallet)
     expect(await waitingReasons([created[1]!])).toEqual([
-      expect.stringMatching(/of nonce 2: .* first_nonce 3 that/),
+      expect.stringMatching(/of nonce 2, which .* first_nonce 3 that/),
     ])
   })
   await settleAll(lookedAt(3))
@@ -1422,7 +1424,9 @@ test('an unknown spend that paid a withdrawal can be assigned to that withdrawal
   const other = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   await step(wallet)
   const unknown = (nonces: string) =>
-    expect.stringMatching(new RegExp(`of nonce ${nonces}: .* mark-paid.*, first_nonce 3 that`)) as string
+    expect.stringMatching(
+      new RegExp(`of nonce ${nonces}, which .* mark-paid.*, first_nonce 3 that`),
+    ) as string
   expect(await waitingReasons([...paid, other])).toEqual(Array(3).fill(unknown('1 and 1 more')))
 
   const mark = ({ id }: { id: string }, hash: string) =>

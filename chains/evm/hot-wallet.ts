@@ -8,6 +8,7 @@ import { lockNonce, noncesBetween, readNonce, writeNonce } from './nonces.ts'
 import { lostReason, transactionsOf } from './taken-back.ts'
 import { amountIn, isAsked, parse, signedBy } from './transaction.ts'
 import { deduct, type Money } from '../kit/owed-first.ts'
+import { unknownSpends } from '../kit/unknown-spends.ts'
 import type { LaneStatus } from '../../src/networks/wallet-status.ts'
 import { selectOpenTransactions, type OpenTransactionRow } from '../../src/networks/network-transactions.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
@@ -56,7 +57,7 @@ export async function openReservation(
   }
   const blockedReason = isSyncing
     ? ({ code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' } as const)
-    : (unknownSpends(unknown, sent) ??
+    : (unknownNonces(unknown, sent) ??
       (await takenBack(tx, chain, lost)) ??
       unanswered(chain, own, mined) ??
       chain.signer?.keyFailure(chain.hotWallet.address))
@@ -85,7 +86,7 @@ export async function laneStatus(
   const ofSigner = signer instanceof Error ? undefined : signer?.get(chain.hotWallet.address)
   const unknown = noncesBetween(next, sent).filter((one) => !acknowledged.has(one))
   const blocked =
-    unknownSpends(unknown, sent) ??
+    unknownNonces(unknown, sent) ??
     blockedBySigner(chain, signer, { next, mined }) ??
     unanswered(chain, own, mined)
   return {
@@ -199,15 +200,10 @@ function deductInFlight(
   return new Set(inFlight.keys())
 }
 
-/** A database that was restored from an older backup would pay again what these transactions have paid. */
-function unknownSpends([first, ...others]: readonly number[], sent: number): WaitingReason | undefined {
-  if (first === undefined) return undefined
-  const detail =
-    `the wallet has sent transactions that this database does not know, of nonce ${first}` +
-    `${others.length > 0 ? ` and ${others.length} more` : ''}: it was restored from an older backup, or the wallet is used elsewhere; ` +
-    `'bursar withdrawal mark-paid' says what was paid, 'bursar wallet acknowledge' what was the platform's own, first_nonce ${sent} that all the others were looked at`
-  return { code: 'UNKNOWN_SPENDS', detail }
-}
+const unknownNonces = ([first, ...others]: readonly number[], sent: number): WaitingReason | undefined =>
+  first === undefined
+    ? undefined
+    : unknownSpends(`transactions of nonce ${first}`, others.length, `first_nonce ${sent}`)
 
 async function takenBack(
   tx: Transaction,
