@@ -1442,42 +1442,6 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await expect(consolidate()).rejects.toThrow('there is nothing to merge')
     })
 
-    test("made by hand stops the wallet until it is acknowledged, and is posted with the chain's amounts", async () => {
-      const customer = await newDepositor(['4', '4'])
-      const hash = await node.pay(node.bursar, { [coldAddress]: '1.5' })
-      const created = await withdraw(customer, '1', await node.newAddress())
-      await work()
-      expect(await waitingReasons([created])).toEqual([
-        expect.stringContaining(`the wallet has sent ${hash}`),
-      ])
-      await expect(acknowledge(hash)).rejects.toThrow(`${hash} has 0 confirmations, and needs ${DEPTH}`)
-      await expect(acknowledge('0'.repeat(64))).rejects.toThrow('has no transaction')
-      await node.mine(DEPTH)
-      const { fee } = await node.bursar.call<{ fee: string }>('gettransaction', hash)
-      expect(await acknowledge(hash)).toMatchObject({
-        is_new: true,
-        moved: [{ asset: 'LTC', amount: '-1.5' }],
-        networkFee: { asset: 'LTC', amount: inCoin(-minorOf(fee)) },
-      })
-      expect(await acknowledge(hash)).toMatchObject({ is_new: false })
-      expect(await sumOf('cold')).toBe('-2.7')
-      await expect(
-        markWithdrawalPaid(service.db, networksOf(adapter()), created.id, hash, TEST_ORIGIN),
-      ).rejects.toThrow("was acknowledged as the platform's own")
-      await settle([created])
-      const { crypto_tx_hash } = await kept(created)
-      await expect(acknowledge(crypto_tx_hash)).rejects.toThrow('is known')
-      await requireSameGap()
-
-      // A payment back to the hot wallet can be acknowledged too; a deposit cannot.
-      const { address } = (await adapter().newDepositAddress('LITECOIN'))(randomUUID())
-      const back = await node.pay(node.miner, { [address]: '0.7' })
-      await node.mine(DEPTH)
-      expect(await acknowledge(back)).toMatchObject({ moved: [{ asset: 'LTC', amount: '0.7' }] })
-      expect(await sumOf('cold')).toBe('-2')
-      await requireSameGap()
-    })
-
     test('cannot be acknowledged if it may pay a pending withdrawal, unless an operator denies that', async () => {
       const customer = await newDepositor(['2', '2', '2'])
       const [address, other] = [await node.newAddress(), await node.newAddress()]

@@ -2406,36 +2406,6 @@ describe('deposits', () => {
   })
 })
 
-test('a payment of the hot wallet to a deposit address is credited only if it is a withdrawal', async () => {
-  const funds = { ETH: '5', USDG: '10' }
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
-  await service.owner.query('delete from network_cursors')
-  const address = await newDepositAddress(customer, wallet)
-  // Like a top-up that was signed after the backup from which this database is restored.
-  const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
-  await client.sendTransaction({ chain: null, to: address, value: parseGwei('70000') })
-  // And tokens that were sent by hand.
-  const token = { address: tokens.get('ETHEREUM')!.USDG!, abi: TOKEN_ABI } as const
-  await client.writeContract({
-    chain: null,
-    ...token,
-    functionName: 'transfer',
-    args: [address, 3_000_000n],
-  })
-  const looked = evmAdapter('ETHEREUM', { ...wallet.config, firstNonce: 2 }, service.db)
-  const networks: Networks = new Map([['ETHEREUM', looked]])
-  await withdraw(customer, 'ETHEREUM', 'ETH', '0.5', address)
-  await withdraw(customer, 'ETHEREUM', 'USDG', '2', address)
-  await settleAll({ ...wallet, networks })
-  await creditAll({ ...wallet, networks })
-  const { body } = await customer.call<{ items: Transfer[] }>(
-    'GET',
-    '/v2/transfer/transfers?type=CRYPTO_DEPOSIT',
-  )
-  const found = body.items.filter((one) => one.destination_address === address)
-  expect(found.map(({ asset, amount }) => `${amount} ${asset}`).sort()).toEqual(['0.5 ETH', '2 USDG'])
-})
-
 test('a deposit before the first scan of the network is credited, too', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
   // Like after a switch from the simulation, whose cursor is meaningless on this chain.
