@@ -92,29 +92,6 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
   // -------------------------------------------------------------------------------------------- withdrawals
 
-  test('a withdrawal pays its exact amount, and is completed after its confirmations', async () => {
-    const customer = await newDepositor(['10', '10', '10'])
-    const orders = [
-      ['1.5', await node.newAddress()],
-      ['0.12345678', await node.newAddress('legacy')],
-      ['3', await node.newAddress('p2sh-segwit')],
-    ] as const
-    const created: Transfer[] = []
-    for (const [amount, address] of orders) created.push(await withdraw(customer, amount, address))
-    await work()
-    for (let depth = 0; depth < DEPTH; depth++) {
-      for (const transfer of created)
-        expect(await readTransfer(customer, transfer)).toMatchObject({ status: 'PENDING' })
-      await node.mine(1)
-      await work()
-    }
-    for (const [index, [amount, address]] of orders.entries()) {
-      const transfer = await readTransfer(customer, created[index]!)
-      await requirePaid(transfer, amount, address)
-    }
-    await requireAtRest()
-  })
-
   test('a payment that was invented in the database is in no transaction that pays the others', async () => {
     const customer = await newDepositor(['5', '5'])
     const [good, changed, thief] = [await node.newAddress(), await node.newAddress(), await node.newAddress()]
