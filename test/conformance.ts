@@ -55,7 +55,7 @@ export interface World {
 }
 
 /** How an adapter is configured otherwise than by default. */
-export interface Terms {
+interface Terms {
   /** Fees are above the ceiling. */
   tooDear?: true
   reserveAfterMs?: number
@@ -339,7 +339,7 @@ export function conformance(
       await requirePaid(customer, held)
       await refill(own(), '10')
       await settleAll()
-      expect(parseAmount(await world.arrived(transfer.destination_address!, own()), decimals)).toBe(
+      expect(parseAmount(await world.arrived(transfer.destination_address, own()), decimals)).toBe(
         parseAmount(amount, decimals),
       )
       await refill(own(), amount)

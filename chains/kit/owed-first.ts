@@ -39,7 +39,7 @@ export interface Owed {
 }
 
 /** Whether a transfer goes to cold storage: it is the platform's own, and no consolidation. */
-export const isTreasurySend = ({
+const isTreasurySend = ({
   customer_id,
   consolidation_fee_max,
 }: Pick<Withdrawal, 'customer_id' | 'consolidation_fee_max'>): boolean =>
