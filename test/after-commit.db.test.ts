@@ -22,6 +22,7 @@ import {
   newCustomer,
   startTestService,
   TEST_ORIGIN,
+  withdraw,
   withdrawalOf,
   type TestCustomer,
   type TestService,
@@ -79,8 +80,6 @@ const made = async (url: string, body: object) => {
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
   return answer.body
 }
-const withdraw = (changes: Record<string, unknown> = {}) =>
-  made('/v2/transfer/crypto-withdrawals', withdrawalOf(customer, changes))
 const WIRE = { amount: '25', operator: 'ada', origin: TEST_ORIGIN }
 
 async function memoOf() {
@@ -97,7 +96,7 @@ const WAYS: Record<string, () => Promise<unknown>> = {
   FEE_QUOTES: async () => {
     const { profile_id: _, balance_asset: __, ...quoted } = withdrawalOf(customer)
     const { id } = await made('/v2/transfer/fees/crypto-withdrawal', quoted)
-    await withdraw({ fee_id: id })
+    await withdraw(customer, { fee_id: id })
   },
   ORCHESTRATIONS: () =>
     made('/v2/orchestration/orchestrations', {
@@ -132,7 +131,7 @@ const WAYS: Record<string, () => Promise<unknown>> = {
   TRANSFER_APPROVALS: async () => {
     const rules = [{ id: 'four-eyes', action: 'APPROVE' as const, approvals: 1 }]
     await setPolicy(service.db, customer.customer_id, { rules })
-    const { id } = await withdraw()
+    const { id } = await withdraw(customer)
     const { rows } = await service.db.query<{ type: string }>(
       `select e.type from events e join approvals a on a.customer_id = $1 and a.id = e.object_id
        where e.customer_id = $1 and a.transfer_id = $2`,

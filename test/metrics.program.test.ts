@@ -9,7 +9,7 @@ import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { REASON_LABELS } from '../src/upkeep/metrics/database-gauges.ts'
-import type { WaitingCode } from '../src/networks/waiting.ts'
+import type { WaitingCode } from '../src/contract/waiting-codes.ts'
 import { freeze, unfreeze } from '../src/money/records/freezes.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {
@@ -20,7 +20,7 @@ import {
   remoteCaller,
   spawnBursar,
   TEST_ORIGIN,
-  withdrawalOf,
+  withdraw,
 } from './support.ts'
 import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
 
@@ -100,9 +100,7 @@ test('withdrawals are reported from their creation to their end, with the balanc
     // The worker cannot begin.
     await tx.query('lock table outgoing_transfers in row exclusive mode')
     await tx.query('lock table outgoing_transfers in share mode')
-    expect((await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id }))).status).toBe(
-      200,
-    )
+    await withdraw({ profile_id, call })
     const labels = { network: 'ETHEREUM', state: 'NEW' }
     await expect
       .poll(() => valueOf('bursar_withdrawals_in_flight', labels), { timeout: 20_000, interval: 500 })

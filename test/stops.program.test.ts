@@ -19,6 +19,7 @@ import {
   runBursar,
   spawnBursar,
   toldIn,
+  withdraw,
   withdrawalOf,
   type TestDatabase,
 } from './support.ts'
@@ -218,8 +219,7 @@ test('a command cancels a withdrawal once, and the log names the operator', asyn
   atEnd(() => service.end('SIGTERM'))
   const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const call = await remoteCaller(service.address, client)
-  const made = await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id }))
-  const id = made.body.id as string
+  const { id } = await withdraw({ profile_id, call })
   await bursar('freeze', 'customer', customer_id)
   const cancelled = await bursar('withdrawal', 'cancel', id, '--json')
   expect({ ...cancelled, stdout: JSON.parse(cancelled.stdout) as object }).toMatchObject({

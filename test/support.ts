@@ -504,6 +504,20 @@ export const withdrawalOf = (
   ...changes,
 })
 
+/** Orders the withdrawal of `withdrawalOf` with these changes. Returns the transfer. Throws where the service refuses it. */
+export async function withdraw(
+  customer: { profile_id: string; call: RemoteCaller },
+  changes: Record<string, unknown> = {},
+): Promise<Transfer> {
+  const { status, body } = await customer.call<Transfer>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(customer, changes),
+  )
+  if (status !== 200) throw new Error(`not withdrawn: ${JSON.stringify(body)}`)
+  return body
+}
+
 /** The built program (test/global-setup.ts). */
 export const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 /** The environment that a program needs, without the settings of this process. */

@@ -56,6 +56,22 @@ export async function workOff(
   }
 }
 
+/** More rounds than an ordinary withdrawal needs. */
+const SETTLING_ROUNDS = 5
+
+/** Runs the worker's rounds of withdrawals, with every withdrawal due in each round. */
+export async function settle(
+  { db, networks }: { db: Database; networks: Networks },
+  rounds = SETTLING_ROUNDS,
+): Promise<void> {
+  for (let round = 1; round <= rounds; round++) {
+    await db.query(
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
+    )
+    await settleWithdrawals(db, networks)
+  }
+}
+
 /** Makes due the withdrawals that no transaction has locked. One customer at a time: a cluster locks rows of one only. */
 export async function hurryUnlocked(db: Database, { endLeases = false } = {}): Promise<void> {
   const { rows } = await db.query<{ customer_id: string }>(

@@ -1,5 +1,8 @@
+import { PAYMENT_CODES, type WaitingCode } from '../contract/waiting-codes.ts'
 import type { Withdrawal } from './network.ts'
-import { BEHIND_ANOTHER, deferred, DELAYS_ALL_ASSETS, DELAYS_NOBODY } from './waiting.ts'
+import { BEHIND_ANOTHER, deferred, DELAYS_ALL_ASSETS } from './waiting.ts'
+
+const DELAYS_NOBODY: ReadonlySet<WaitingCode> = new Set(PAYMENT_CODES)
 
 /**
  * The decision about each withdrawal in order. Once one is deferred, the later ones of its profile and asset are, too; where
@@ -17,7 +20,7 @@ export function inOrder<D extends object | undefined>(
     const decision = decideOne(withdrawal, index)
     if (isDeferred(decision)) {
       const { code } = decision.reason
-      if (!DELAYS_NOBODY.includes(code)) waiting.add(code === DELAYS_ALL_ASSETS ? profile : own)
+      if (!DELAYS_NOBODY.has(code)) waiting.add(code === DELAYS_ALL_ASSETS ? profile : own)
     }
     return decision
   })

@@ -16,7 +16,6 @@ const QUESTIONS_MAX = 8
 /** The part of the connections for requests that the statements of one customer may take. */
 const CONNECTIONS_SHARE = 1 / 4
 
-/** Returns the function that runs an operation for a request. */
 export function performWith(
   {
     db,

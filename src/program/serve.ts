@@ -106,7 +106,7 @@ export async function serve(
       () => Promise.resolve(masterKeys),
       (profileId, objection) => tellForged(log, metrics.forged)('balances', profileId, objection),
     )
-    await prepareDatabase(background, settings, masterKeys, ownerUrl, log)
+    await openForService(background, settings, masterKeys, ownerUrl, log)
     const forDeliveries =
       settings.worker && settings.databaseConnections >= SHARED_BELOW ? DELIVERIES_SHARE : 0
     cluster = await openCluster(background, log)
@@ -156,7 +156,7 @@ export async function serve(
  * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys and the secrets of webhooks
  * with the current master key. Warns of rights that the service's role should not have.
  */
-async function prepareDatabase(
+async function openForService(
   db: Database,
   settings: Settings,
   masterKeys: MasterKeys,

@@ -46,26 +46,20 @@ export const readOperation = <Q extends TObject | undefined = undefined, R exten
     example: { params: { id: example } },
   })
 
-type OfOperators<P, Q, B> = Omit<
-  Definition<Context, P, Q, B, ReturnType<typeof Type.Unknown>>,
-  'tag' | 'reply' | 'scope' | 'forOperators'
-> & { scope: OperatorScope }
+type OfOperators<P, Q, B, R> = Omit<Definition<Context, P, Q, B, R>, 'tag' | 'scope' | 'forOperators'> & {
+  scope: OperatorScope
+}
 
 /** Declares an operation for operators alone (docs/reference/operators.md). A second request of it changes nothing, by default. */
 export const operatorOperation = <
   P extends TObject | undefined = undefined,
   Q extends TObject | undefined = undefined,
   B extends TObject | undefined = undefined,
+  R extends TSchema = TSchema,
 >(
-  definition: OfOperators<P, Q, B>,
+  definition: OfOperators<P, Q, B, R>,
 ): Operation =>
-  operation({
-    repeats: 'HARMLESS',
-    ...definition,
-    tag: 'Governance',
-    reply: Type.Unknown(),
-    forOperators: true,
-  })
+  operation<P, Q, B, R>({ repeats: 'HARMLESS', ...definition, tag: 'Operators', forOperators: true })
 
 /** The query of a list, as its schema has validated it. */
 export type ListQuery = Record<string, unknown>

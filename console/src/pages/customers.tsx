@@ -1,32 +1,18 @@
 import { Action } from '../action.tsx'
+import { get, post, put } from '../api.ts'
 import { groupDigits, inWords } from '../format.ts'
 import { Freezes } from '../freezes.tsx'
 import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Id, Status, Time, Title } from '../parts.tsx'
+import type { Customer, Limit } from '../records.ts'
 import { chooseCustomer, customer, nameOfCustomer, readSession, session } from '../session.ts'
 import { TableOf } from '../tables.tsx'
 
 /** The customers of the deployment; of the chosen one, its freezes and its limits. */
 
-interface Customer {
-  customer_id: string
-  name: string
-  created_at: string
-  disabled_at: string | null
-  clients: number
-  profiles: number
-}
-
-interface Limit {
-  limit: string
-  value: number
-  is_default: boolean
-  records?: number
-}
-
-const customers = { method: 'GET', path: '/v2/operators/customers' } as const
-const limits = { method: 'GET', path: '/v2/operators/limits' } as const
+const customers = get('/v2/operators/customers')
+const limits = get('/v2/operators/limits')
 
 const COLUMNS: Column<Customer>[] = [
   { name: 'Name', onCard: 1, cell: ({ name }) => name },
@@ -70,7 +56,7 @@ export function CustomersPage() {
       <Action
         scope="operators:write_customer"
         fields={[{ name: 'name', label: 'Name of a new customer' }]}
-        call={(values) => ({ method: 'POST', path: customers.path, body: values })}
+        call={(values) => post(customers.path, values)}
         done={() => {
           read.again()
           void readSession()
@@ -120,11 +106,12 @@ function Limits() {
               size: 10,
             },
           ]}
-          call={({ value: given = '' }) => ({
-            method: 'PUT',
-            path: `${limits.path}/${limit}`,
-            body: given === '' ? {} : { value: /^\d{1,10}$/.test(given) ? Number(given) : given },
-          })}
+          call={({ value: given = '' }) =>
+            put(
+              `${limits.path}/${limit}`,
+              given === '' ? {} : { value: /^\d{1,10}$/.test(given) ? Number(given) : given },
+            )
+          }
           done={() => read.again()}
         >
           Set

@@ -73,7 +73,6 @@ export async function createOperator(
   })
 }
 
-/** Lists all operators, oldest first. */
 export async function listOperators(db: Queryable): Promise<Operator[]> {
   const { rows } = await db.query<Operator>(`select ${COLUMNS} from operators r order by r.id`)
   return rows

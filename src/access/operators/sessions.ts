@@ -7,7 +7,8 @@ import { hashOfSecret, newSecret } from './secrets.ts'
 
 /** Sessions of operators: a sign-in opens a session, which takes access tokens (docs/reference/operators.md). */
 
-export type SignInMethod = 'LINK' | 'PASSKEY' | 'OPENID'
+export const SIGN_IN_METHODS = ['LINK', 'PASSKEY', 'OPENID'] as const
+export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
 
 /** A session ends this long after it was opened. */
 const SESSION_SECONDS = 12 * 60 * 60

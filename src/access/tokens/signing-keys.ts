@@ -207,7 +207,6 @@ export interface SigningKeySummary {
   retired_at: string | null
 }
 
-/** Lists all signing keys, newest first. */
 export async function listSigningKeys(db: Queryable): Promise<SigningKeySummary[]> {
   const { rows } = await db.query<
     Omit<SigningKeySummary, 'status' | 'master_key_id'> & { encrypted_jwk: string | null; signs: boolean }

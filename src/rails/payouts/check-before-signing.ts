@@ -10,7 +10,8 @@ import { describeFreeze, freezesOfSigning, type Freeze } from '../../money/recor
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { Holders, type Holder } from '../../money/records/holders.ts'
 import type { PayoutNetwork, Payer, PaymentRefusal, Withdrawal } from '../../networks/network.ts'
-import type { WaitingCode, WaitingReason } from '../../networks/waiting.ts'
+import type { WaitingCode } from '../../contract/waiting-codes.ts'
+import type { WaitingReason } from '../../networks/waiting.ts'
 
 /** Whether a withdrawal may be signed now. DEFERRED: it waits. REFUSED: it fails and is refunded. */
 export type SigningDecision =

@@ -2,7 +2,8 @@ import { firstIn } from '../../db/changes.ts'
 import { type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { IS_NOT_BEGUN, PAYOUT_NETWORK, PAYOUT_TYPES } from '../../money/records/treasury.ts'
 import type { PayoutNetwork } from '../../networks/network.ts'
-import { DELAYS_ALL_ASSETS, DELAYS_NOBODY } from '../../networks/waiting.ts'
+import { PAYMENT_CODES } from '../../contract/waiting-codes.ts'
+import { DELAYS_ALL_ASSETS } from '../../networks/waiting.ts'
 import type { State } from './next-step.ts'
 import {
   ageOf,
@@ -228,7 +229,7 @@ export const signAlone = (tx: Transaction, network: PayoutNetwork) => takeLock(t
 /**
  * The ids of those that must wait because an earlier withdrawal of their profile, not among them, waits to be signed: one of
  * their asset, or one of any asset that waits for its network fee. A signed withdrawal delays no later one, nor does one that
- * waits for a reason of its own (`DELAYS_NOBODY`).
+ * waits for a reason of its own (`PAYMENT_CODES`).
  */
 export async function behindOthers(
   tx: Transaction,
@@ -253,7 +254,7 @@ export async function behindOthers(
       customer_id,
       network,
       ...arraysOf(withdrawals, 'transfer_id', 'profile_id', 'asset'),
-      DELAYS_NOBODY,
+      PAYMENT_CODES,
       DELAYS_ALL_ASSETS,
     ],
   )

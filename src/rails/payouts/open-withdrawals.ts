@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts'
-import type { WaitingCode } from '../../networks/waiting.ts'
+import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import type { State } from './next-step.ts'
 import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 

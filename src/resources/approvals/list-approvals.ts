@@ -17,7 +17,6 @@ import {
 import { nameInitiators, namesAll } from '../../audit/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
-/** Lists the customer's approvals, by creation time (API behaviour, Approvals). */
 export const listApprovals = operation({
   method: 'GET',
   url: '/v2/approvals',

@@ -79,15 +79,14 @@ async function payOnce(
   id: string,
   origin: Origin,
 ): Promise<Paid | undefined> {
-  for (let attempt = 1; attempt < ATTEMPTS_MAX; attempt++) {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     try {
       return await transaction(db, (tx) => pay(tx, customerId, id, origin))
     } catch (error) {
       // Another movement created the same balance first; now it exists.
-      if (!isRetryable(error)) throw error
+      if (!isRetryable(error) || attempt === ATTEMPTS_MAX) throw error
     }
   }
-  return transaction(db, (tx) => pay(tx, customerId, id, origin))
 }
 
 interface Owed {

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import { transaction, type Database } from '../../db/database.ts'
 import { HorizonUnknown, readHorizon } from '../../db/horizon.ts'
-import type { WaitingCode } from '../../networks/waiting.ts'
+import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { IS_NOT_BEGUN, PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 

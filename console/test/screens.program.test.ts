@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
-import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
-import { sumOf } from '../console/src/format.ts'
+import { credentialsFile, type SandboxCredentials } from '../../src/program/demo/credentials.ts'
+import { magicAddress } from '../../src/networks/simulated/magic-addresses.ts'
+import { sumOf } from '../src/format.ts'
 import {
   HAS_CHROMIUM,
   openPage,
@@ -13,8 +13,8 @@ import {
   shoot,
   startBrowserTest,
   type BrowserTest,
-} from './browser.ts'
-import { DESTINATION, remoteCaller, runBursar, spawnBursar } from './support.ts'
+} from '../../test/browser.ts'
+import { DESTINATION, remoteCaller, runBursar, spawnBursar } from '../../test/support.ts'
 
 /** Widths of windows, with the size of text: also a wide window at a zoom of 200 %, and text half as large again. */
 const SCREENS = [

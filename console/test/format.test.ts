@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ago, changeOf, daysOf, percentOf, readable, sumOf, timeOfId } from '../console/src/format.ts'
-import { idsAt, momentAt } from '../src/db/ids.ts'
-import { runs } from './seed.ts'
+import { ago, changeOf, daysOf, percentOf, readable, sumOf, timeOfId } from '../src/format.ts'
+import { idsAt, momentAt } from '../../src/db/ids.ts'
+import { runs } from '../../test/seed.ts'
 
 const at = (text: string) => Date.parse(text)
 

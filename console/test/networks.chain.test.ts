@@ -1,8 +1,8 @@
 /** The console on a real network: what a withdrawal's fee was, and what its transaction has cost. */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { transaction } from '../src/db/database.ts'
-import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import { transaction } from '../../src/db/database.ts'
+import { lockMarket, writePrices } from '../../src/resources/markets/write-prices.ts'
 import {
   HAS_CHROMIUM,
   isWithinWindow,
@@ -12,10 +12,10 @@ import {
   shoot,
   startBrowserTest,
   type BrowserTest,
-} from './browser.ts'
-import { evmWorld, networksFile } from './real-networks.ts'
-import { MASTER_KEY, remoteCaller, runBursar, type RemoteCaller } from './support.ts'
-import { hurry, mine } from './work-off.ts'
+} from '../../test/browser.ts'
+import { evmWorld, networksFile } from '../../test/real-networks.ts'
+import { MASTER_KEY, remoteCaller, runBursar, type RemoteCaller } from '../../test/support.ts'
+import { hurry, mine } from '../../test/work-off.ts'
 
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest

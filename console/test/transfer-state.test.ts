@@ -1,6 +1,6 @@
 /** The sentence on top of a transfer, for each state that its history can show, and the text for its customer. */
 import { describe, expect, test } from 'vitest'
-import type { Network, Transfer, TransferHistory } from '../console/src/records.ts'
+import type { Network, Transfer, TransferHistory } from '../src/records.ts'
 import {
   isLate,
   needsPerson,
@@ -8,7 +8,7 @@ import {
   textForCustomer,
   usualOf,
   type Known,
-} from '../console/src/pages/transfer-state.ts'
+} from '../src/pages/transfer-state.ts'
 
 const HASH = `0x${'ab'.repeat(32)}`
 const ADDRESS = '0x52908400098527886E0F7030069857D2E4169EE7'

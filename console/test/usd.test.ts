@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { sumOfUsd, usdAt, usdOfPart } from '../console/src/usd.ts'
-import { runs } from './seed.ts'
+import { sumOfUsd, usdAt, usdOfPart } from '../src/usd.ts'
+import { runs } from '../../test/seed.ts'
 
 test('an amount is worth its price, rounded to the nearest cent', () => {
   expect(usdAt('63450.12', '0.5')).toBe('31725.06')

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
+import { credentialsFile, type SandboxCredentials } from '../../src/program/demo/credentials.ts'
 import {
   addAuthenticator,
   HAS_CHROMIUM,
@@ -13,10 +13,10 @@ import {
   shoot,
   startBrowserTest,
   type BrowserTest,
-} from './browser.ts'
-import { startOpenIdProvider } from './openid-provider.ts'
-import { freePort } from './free-port.ts'
-import { runBursar } from './support.ts'
+} from '../../test/browser.ts'
+import { startOpenIdProvider } from '../../test/openid-provider.ts'
+import { freePort } from '../../test/free-port.ts'
+import { runBursar } from '../../test/support.ts'
 
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { explorerOf } from '../console/src/explorers.ts'
-import { CRYPTO_NETWORKS } from '../src/contract/assets/catalogue.ts'
+import { explorerOf } from '../src/explorers.ts'
+import { CRYPTO_NETWORKS } from '../../src/contract/assets/catalogue.ts'
 
 test('every network has an explorer over https, and what is looked up stays a part of its path', () => {
   for (const network of CRYPTO_NETWORKS)

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { diffOf } from '../console/src/diff.ts'
-import { changesInWords, isSame, isUnpriced, ruleInWords } from '../console/src/policy-words.ts'
-import { readStatement } from '../console/src/statement.ts'
-import { canonicalJson } from '../src/contract/canonical-json.ts'
-import { statementText } from '../src/governance/approvals/approval-statement.ts'
+import { diffOf } from '../src/diff.ts'
+import { changesInWords, isSame, isUnpriced, ruleInWords } from '../src/policy-words.ts'
+import { readStatement } from '../src/statement.ts'
+import { canonicalJson } from '../../src/contract/canonical-json.ts'
+import { statementText } from '../../src/governance/approvals/approval-statement.ts'
 
 const lines = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 12 })
 

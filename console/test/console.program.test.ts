@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
-import type { CryptoNetwork } from '../src/contract/assets/catalogue.ts'
-import { daysOf, sumOf } from '../console/src/format.ts'
-import { OUTCOMES, PENDING_DEPOSITS } from '../console/src/outcomes.ts'
-import { magicAddress, MAGIC_OUTCOMES, magicOutcome } from '../src/networks/simulated/magic-addresses.ts'
-import { magicDeposit } from '../src/networks/simulated/magic-amounts.ts'
-import { PAGE_POLICY } from '../src/http/page-policy.ts'
+import { credentialsFile, type SandboxCredentials } from '../../src/program/demo/credentials.ts'
+import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
+import { daysOf, sumOf } from '../src/format.ts'
+import { OUTCOMES, PENDING_DEPOSITS } from '../src/outcomes.ts'
+import { magicAddress, MAGIC_OUTCOMES, magicOutcome } from '../../src/networks/simulated/magic-addresses.ts'
+import { magicDeposit } from '../../src/networks/simulated/magic-amounts.ts'
+import { PAGE_POLICY } from '../../src/http/page-policy.ts'
 import {
   DESKTOP,
   HAS_CHROMIUM,
@@ -23,11 +23,11 @@ import {
   shoot as shootAs,
   startBrowserTest,
   type BrowserTest,
-} from './browser.ts'
-import { freePort } from './free-port.ts'
-import { MASTER_KEY, remoteCaller, runBursar, startTestService } from './support.ts'
+} from '../../test/browser.ts'
+import { freePort } from '../../test/free-port.ts'
+import { MASTER_KEY, remoteCaller, runBursar, startTestService } from '../../test/support.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** What the browser loads, compressed. */
 const BYTES_MAX = 200 * 1024
 
