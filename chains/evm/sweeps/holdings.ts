@@ -35,7 +35,9 @@ export async function refreshStale(db: Database, chain: EvmChain): Promise<void>
 }
 
 async function refreshSome(db: Database, chain: EvmChain): Promise<number> {
-  const { rows: stale } = await db.query<Holding & { address: Hex; stale_at: string }>(
+  const { rows: stale } = await db.query<
+    Pick<Holding, 'customer_id' | 'asset'> & { address: Hex; stale_at: string }
+  >(
     `
     select h.customer_id, h.address, h.asset, h.stale_at
     from evm_holdings h
