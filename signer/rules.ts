@@ -8,7 +8,8 @@ import { NETWORKS } from '../src/contract/assets/catalogue.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
 import { parse, type EvmTransaction } from '../chains/evm/transaction.ts'
 import type { SigningEvidence } from '../src/contract/approval.ts'
-import { disagreementOf } from '../src/networks/signed-payments.ts'
+import { disagreementOf } from '../chains/evm/signed-payment.ts'
+import { unlessUnreadable } from '../src/networks/signed-payment.ts'
 import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
 import type { SignerConfig, SignerNetwork } from './config.ts'
 import type { Journal, SignLine } from './journal.ts'
@@ -233,17 +234,19 @@ function acceptedIn(text: string): Accepted {
 
 /** The bytes pay exactly what was accepted, and nothing else. */
 function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex): void {
-  const disagreement = disagreementOf(
-    {
-      customer_id: accepted.customer_id,
-      transfer_id: accepted.id,
-      network: network.network,
-      asset: accepted.asset,
-      amount: accepted.amount,
-      destination_address: accepted.destination,
-      raw_transaction: Buffer.from(hexToBytes(unsigned)),
-    },
-    new Map([[network.network, network.tokenAddresses]]),
+  const disagreement = unlessUnreadable(() =>
+    disagreementOf(
+      {
+        customer_id: accepted.customer_id,
+        transfer_id: accepted.id,
+        network: network.network,
+        asset: accepted.asset,
+        amount: accepted.amount,
+        destination_address: accepted.destination,
+        raw_transaction: Buffer.from(hexToBytes(unsigned)),
+      },
+      network.tokenAddresses,
+    ),
   )
   require(disagreement === undefined, `it does not pay what was accepted: ${disagreement!}`)
 }

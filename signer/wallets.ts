@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { getAddress } from 'viem/utils'
-import { accountOf, readSecret, Secret } from '../src/networks/secrets.ts'
+import { accountOf } from '../chains/evm/configured-wallets.ts'
+import { readSecret, Secret } from '../src/networks/secrets.ts'
 import { Closed } from '../src/contract/fields.ts'
 import { BackEndFailure, walletOf, type BackEnd, type Wallet } from './back-end.ts'
 import { openKms } from './kms.ts'

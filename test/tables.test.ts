@@ -12,8 +12,7 @@ const TABLES = Object.keys(PRIVILEGES)
 const ALLOWED: Record<string, string> = {
   account_members: 'resources/accounts | money/records, program/demo',
   accounts: 'resources/accounts | money/records, money/verify, program/demo, rails/wires, resources/search',
-  acknowledged_transactions:
-    'rails/treasury | chains/bitcoin, chains/evm, chains/stellar, money/verify, rails/payouts',
+  acknowledged_transactions: 'rails/treasury | chains/evm, chains/kit, money/verify, rails/payouts',
   api_clients:
     'access/tokens, resources/api-credentials | access/customers, audit, cli, money/verify, program/demo, resources/search',
   approval_decisions: 'rails/payouts | governance/approvals',
@@ -40,7 +39,7 @@ const ALLOWED: Record<string, string> = {
   decided_orchestrations: 'resources/orchestrations | money/verify',
   deployment: 'program | upkeep/metrics',
   deposit_addresses:
-    'money/records | chains/bitcoin, chains/evm, chains/solana, chains/stellar, networks/simulated, rails/deposits, rails/treasury, rails/wallets, resources/deposit-addresses, resources/search',
+    'money/records | chains/bitcoin, chains/evm, chains/kit, chains/solana, chains/stellar, networks/simulated, rails/deposits, rails/treasury, rails/wallets, resources/deposit-addresses, resources/search',
   entries:
     'money/ledger | audit, money/movements, money/verify, rails/payouts, rails/treasury, rails/wallets, resources/profiles, resources/statements, resources/transfers',
   event_history: ' | money/verify',
@@ -49,7 +48,7 @@ const ALLOWED: Record<string, string> = {
   evm_holdings: 'chains/evm, chains/kit, chains/solana, rails/deposits',
   evm_nonces: 'chains/evm | rails/wallets',
   evm_sweeps:
-    'chains/evm, chains/solana, rails/treasury | money/verify, networks, rails/deposits, rails/wallets, upkeep/metrics',
+    'chains/evm, chains/kit, rails/treasury | chains/solana, money/verify, networks, rails/deposits, rails/wallets, upkeep/metrics',
   failed_transactions: 'rails/payouts',
   fee_quotes: 'money/records, resources/transfers',
   fiat_accounts:
@@ -65,8 +64,7 @@ const ALLOWED: Record<string, string> = {
   network_cursors: 'money/records, rails/deposits | chains/evm, rails/treasury, upkeep/metrics',
   network_fee_checks: 'rails/treasury',
   network_genesis: 'networks | cli',
-  network_transactions:
-    'networks | chains/bitcoin, chains/solana, chains/stellar, money/verify, rails/payouts',
+  network_transactions: 'networks | chains/bitcoin, chains/kit, chains/solana, money/verify, rails/payouts',
   // Processes of the version before still write it.
   operator_challenges: '',
   operator_links: 'access/operators | money/verify',

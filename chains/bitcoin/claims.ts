@@ -4,7 +4,7 @@ import { decimalOf, larger, minorOf, sum } from './amounts.ts'
 import { decode, hashIn, outpointOf } from './decode.ts'
 import { walletBytesOf, partOf, paymentIndexes, paymentsTo, shareAmong } from './payments.ts'
 import { coinsWithTokens } from './tokens.ts'
-import { unrecordedAmong } from './unknown-spends.ts'
+import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { fetchTransactions, isReceived, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
 
 /** Unknown spends that an operator accounts for: as a withdrawal's payment, or as the platform's own. */
@@ -66,7 +66,7 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
   const { fee, confirmations } = transaction
   if (Number(confirmations) < depth)
     throw new Error(`${hash} has ${confirmations} confirmations, and needs ${depth}`)
-  if ((await unrecordedAmong(tx, wallet, [hash])).length === 0)
+  if ((await unrecordedAmong(tx, wallet.network, [hash])).length === 0)
     throw new Error(`${hash} is known: it is a withdrawal's, or the platform's own`)
   if (fee === undefined) return { moved: await receivedIn(tx, wallet, transaction), payments: [] }
   if (minorOf(fee) > 0n) throw new Error(`the wallet owns only some of the inputs of ${hash}`)

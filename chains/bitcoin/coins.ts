@@ -3,7 +3,7 @@ import { selectOpenTransactions, type OpenTransactionRow } from '../../src/netwo
 import { minorOf, sum } from './amounts.ts'
 import { inputVbytes, type Coin } from './batch.ts'
 import { decode, hashIn, isAsked, outpointOf, splitOutpoint, type Outpoint } from './decode.ts'
-import { unrecordedAmong } from './unknown-spends.ts'
+import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
 /** The wallet's coins, as signing counts them. Amounts are minor units. */
@@ -45,7 +45,7 @@ export async function untrustedChange(wallet: BitcoinWallet): Promise<bigint> {
   const young = await wallet.rpc.call<Unspent[]>('listunspent', 0, 0)
   const untrusted = young.filter(({ safe }) => !safe)
   const hashes = [...new Set(untrusted.map(({ txid }) => txid))]
-  const foreign = new Set(await unrecordedAmong(wallet.db, wallet, hashes))
+  const foreign = new Set(await unrecordedAmong(wallet.db, wallet.network, hashes))
   return sum(untrusted.flatMap(({ txid, amount }) => (foreign.has(txid) ? [] : minorOf(amount))))
 }
 
@@ -77,7 +77,9 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
   const free = unspent.filter((output) => isSpendable(wallet, output) && !isTaken(outpointOf(output)))
   // A reorganisation may drop a deposit and all that spends it. Our own change is as safe as the inputs of its transaction.
   const young = free.filter(({ confirmations }) => Number(confirmations) < depth)
-  const foreign = new Set(await unrecordedAmong(tx, wallet, [...new Set(young.map(({ txid }) => txid))]))
+  const foreign = new Set(
+    await unrecordedAmong(tx, wallet.network, [...new Set(young.map(({ txid }) => txid))]),
+  )
   const isUnconfirmed = ({ txid, confirmations }: Unspent) =>
     Number(confirmations) < depth && foreign.has(txid)
   const replacements = open.flatMap(({ replaces, crypto_tx_hash }) => (replaces ? crypto_tx_hash : []))

@@ -14,7 +14,7 @@ import { sizeAndChange, valueOf } from './replace.ts'
 import { RpcError } from '../kit/json-rpc.ts'
 import { mempoolRejection } from './sign-batch.ts'
 import { outcomeOfConflict, progressOf } from './status.ts'
-import { unrecordedAmong } from './unknown-spends.ts'
+import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { transactionsFor } from './used-by.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
@@ -185,7 +185,7 @@ export async function exportedUnrecorded(
   })
   const unrecorded = await unrecordedAmong(
     db,
-    wallet,
+    wallet.network,
     exported.map(({ stored }) => stored),
   )
   const unknown = exported.filter(({ stored }) => unrecorded.includes(stored))

@@ -1,14 +1,7 @@
 import type { Transaction } from '../../src/db/database.ts'
-import {
-  isTreasurySend,
-  longestWaiting,
-  NEEDS_UNKNOWN,
-  neededByCustomers,
-  unsignedWithdrawals,
-  type Reserved,
-} from '../../src/networks/longest-waiting.ts'
 import type { Signing, Withdrawal } from '../../src/networks/network.ts'
-import { BEHIND_ANOTHER, deferred, type WaitingReason } from '../../src/networks/waiting.ts'
+import { BEHIND_ANOTHER, deferred } from '../../src/networks/waiting.ts'
+import { owedFirst, owedOn, type Money, type Owed } from '../kit/owed-first.ts'
 import { minorOf, sum } from './amounts.ts'
 import { Batch, spendableAtOnce } from './batch.ts'
 import { reconcileLocks, type Coins } from './coins.ts'
@@ -60,20 +53,10 @@ async function signPayouts(
 ): Promise<void> {
   const { coins, rate, signings } = round
   const payable = await payableAmong(tx, wallet, payouts, signings)
-  const [reserved] = await longestWaiting(tx, wallet.network, wallet.reserveAfterMs)
-  const unsigned = payouts.some(isTreasurySend) ? await unsignedWithdrawals(tx, wallet.network) : []
-  const needed = unsigned && sum(unsigned.map(({ amount }) => minorOf(amount)))
-  const chosen = choose(wallet, payable, round, { reserved, needed })
+  const owed = await owedOn(tx, wallet.network, payouts, wallet.reserveAfterMs)
+  const chosen = choose(wallet, payable, round, owed)
   const limits = { rate, changeScriptBytes: wallet.dialect.changeScriptBytes, open: coins.open }
   await signAccepted(wallet, chosen, coins.spendable, limits, signings)
-}
-
-/** What `choose` takes into account in addition to the coins. */
-interface Claims {
-  /** The older withdrawal that the hot wallet's money is kept for. */
-  reserved: Reserved | undefined
-  /** The sum of customers' unsigned withdrawals in minor units, which a send to cold storage must leave. Undefined: unknown. */
-  needed: bigint | undefined
 }
 
 /** The withdrawals that one transaction can pay, in their order; the others wait. */
@@ -81,7 +64,7 @@ function choose(
   wallet: BitcoinWallet,
   payable: Payable[],
   { coins, rate, signings }: SigningRound,
-  claims: Claims,
+  owed: Owed,
 ): Payable[] {
   const { changeScriptBytes } = wallet.dialect
   const total = sum(coins.spendable.map(({ amount }) => amount))
@@ -93,7 +76,7 @@ function choose(
     const left = total - batch.due
     const reason = waitingProfiles.has(profile_id)
       ? BEHIND_ANOTHER
-      : (claimBefore(wallet, one, left, claims) ??
+      : (owedFirst(moneyOf(wallet, left), owed, withdrawal) ??
         (batch.add(one)
           ? undefined
           : { code: 'HOT_WALLET_SHORT' as const, detail: describeShortage(wallet, amount, left, coins) }))
@@ -104,30 +87,15 @@ function choose(
   return [...batch.payments]
 }
 
-/** Why a withdrawal waits for others that come first; undefined where `left` covers both, or none comes first. */
-function claimBefore(
-  wallet: BitcoinWallet,
-  { withdrawal, amount }: Payable,
-  left: bigint,
-  { reserved, needed }: Claims,
-): WaitingReason | undefined {
-  if (
-    reserved !== undefined &&
-    withdrawal.transfer_id > reserved.transfer_id &&
-    left < amount + minorOf(reserved.amount)
-  )
-    return {
-      code: 'KEPT_FOR_OLDER',
-      detail:
-        `the hot wallet has ${coinText(wallet, left)} to spend, and ${coinText(wallet, minorOf(reserved.amount))} are kept ` +
-        `for withdrawal ${reserved.transfer_id}, which has waited too long`,
-    }
-  if (!isTreasurySend(withdrawal)) return undefined
-  if (needed === undefined) return NEEDS_UNKNOWN
-  if (needed > 0n && left < amount + needed)
-    return neededByCustomers(coinText(wallet, left), coinText(wallet, needed))
-  return undefined
-}
+/** What is left of the wallet's coins. Payments share the fee of their transaction. */
+const moneyOf = (wallet: BitcoinWallet, left: bigint): Money => ({
+  spendable: new Map([[wallet.coin, left]]),
+  ownAsset: wallet.coin,
+  unitsOf: (_asset, amount) => minorOf(amount),
+  feeOf: () => 0n,
+  text: (_asset, minor) => coinText(wallet, minor),
+  wallet: 'the hot wallet',
+})
 
 /** Describes why the coins do not suffice: the spendable amount, whether it is in too many coins, and unspendable coins. */
 function describeShortage(

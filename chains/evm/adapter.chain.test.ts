@@ -35,6 +35,16 @@ import {
   TEST_ORIGIN,
 } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
+import {
+  codesOf,
+  keptOf,
+  order,
+  readTransfer,
+  reasonsOf,
+  settle,
+  sumOn,
+  work,
+} from '../../test/payouts-on.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
@@ -149,61 +159,31 @@ async function balance(network: CryptoNetwork, address: Hex, asset: string): Pro
 
 const newAddress = (): Hex => privateKeyToAccount(generatePrivateKey()).address
 
-/** Orders a withdrawal through the API, from a balance that was credited for it. */
-async function withdraw(
+/** Orders a withdrawal through the API, from a balance that is credited for it. */
+const withdraw = (
   customer: TestCustomer,
-  network: CryptoNetwork,
+  crypto_network: CryptoNetwork,
   asset: string,
   amount: string,
   destination_address: string = newAddress(),
-): Promise<Transfer> {
-  await credit(service.ledger, customer, asset, '1000')
-  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
-    profile_id: customer.profile_id,
-    asset,
-    amount,
-    crypto_network: network,
-    destination_address,
-  })
-  expect({ status, body }).toMatchObject({ status: 200 })
-  return body
-}
+): Promise<Transfer> => order(service, customer, { crypto_network, asset, amount, destination_address })
 
-const read = async (customer: TestCustomer, { id }: { id: string }) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
-
+const read = readTransfer
 const hurry = () => hurryUnlocked(service.db, { endLeases: true })
 
-const ROUNDS_MAX = 60
-
 /** Runs the worker, with a block in each round, until nothing is pending. */
-async function settleAll({ networks, chain }: Wallet, db: Database = service.db): Promise<void> {
-  for (let round = 1; round <= ROUNDS_MAX; round++) {
-    await hurry()
-    await settleWithdrawals(db, networks)
-    await chain.mine({ blocks: 1 })
-    const { rowCount } = await service.db.query(`select from transfers where status = 'PENDING'`)
-    if (rowCount === 0) return
-  }
-  throw new Error('the worker does not come to an end')
-}
+const settleAll = ({ networks, chain }: Wallet) =>
+  settle(service.db, networks, () => chain.mine({ blocks: 1 }))
 
 /** One step of the worker, with everything due. */
-async function step({ networks }: Pick<Wallet, 'networks'>, db: Database = service.db): Promise<void> {
-  await hurry()
-  await settleWithdrawals(db, networks)
-}
+const step = ({ networks }: Pick<Wallet, 'networks'>, db: Database = service.db) =>
+  work(service.db, networks, db)
 
 // ---------------------------------------------------------------------------------------------- invariants
 
-/** Returns the sum of the customers' accounts on a network for an asset, in minor units. */
-async function onLedger(customers: TestCustomer[], account: string, asset: string): Promise<bigint> {
-  const { rows } = await service.db.query<{ sum: string | null }>(
-    'select sum(amount) from entries where customer_id = any ($1::uuid[]) and account = $2 and asset = $3',
-    [customers.map(({ customer_id }) => customer_id), account, asset],
-  )
-  return parseStoredAmount(rows[0]!.sum ?? '0', decimalsOf(asset))
-}
+/** The sum of the customers' accounts on a network for an asset, in minor units. */
+const onLedger = (customers: TestCustomer[], account: string, asset: string) =>
+  sumOn(service.db, account, asset, customers)
 
 /** Returns every mined transaction of a wallet, in order. */
 async function madeBy({ chain, hotWallet, since }: Wallet) {
@@ -259,96 +239,14 @@ async function withoutMining<T>({ chain }: Wallet, work: () => Promise<T>): Prom
   }
 }
 
-/** The codes by which metrics and alerts classify. */
-const waitingCodes = async (transfers: Transfer[]) => {
-  const { rows } = await service.db.query<{ transfer_id: string; waiting_code: string | null }>(
-    'select transfer_id, waiting_code from outgoing_transfers where transfer_id = any ($1::uuid[])',
-    [transfers.map(({ id }) => id)],
-  )
-  return transfers.map(({ id }) => rows.find(({ transfer_id }) => transfer_id === id)!.waiting_code)
-}
-
-const waitingReasons = async (transfers: Transfer[]) => {
-  const { rows } = await service.db.query<{ transfer_id: string; waiting_detail: string | null }>(
-    'select transfer_id, waiting_detail from outgoing_transfers where transfer_id = any ($1::uuid[])',
-    [transfers.map(({ id }) => id)],
-  )
-  const reasons = new Map(rows.map((row) => [row.transfer_id, row.waiting_detail]))
-  return transfers.map(({ id }) => reasons.get(id))
-}
-
-const kept = async ({ id }: { id: string }) => {
-  const { rows } = await service.db.query<{ state: string; crypto_tx_hash: Hex; raw_transaction: Buffer }>(
-    'select state, crypto_tx_hash, raw_transaction from outgoing_transfers where transfer_id = $1',
-    [id],
-  )
-  return rows[0]!
+const waitingCodes = (transfers: Transfer[]) => codesOf(service.db, transfers)
+const waitingReasons = (transfers: Transfer[]) => reasonsOf(service.db, transfers)
+const kept = async (one: { id: string }) => {
+  const { state, crypto_tx_hash, raw_transaction } = await keptOf(service.db, one)
+  return { state, crypto_tx_hash: crypto_tx_hash as Hex, raw_transaction: raw_transaction! }
 }
 
 // ---------------------------------------------------------------------------------------------- withdrawals
-
-describe.each(['ETHEREUM', 'INK'] as const)('on %s', (network) => {
-  test('withdrawals of the native asset and of tokens are mined once, with the exact amount', async () => {
-    const customer = await newCustomer(service)
-    const funds = { ETH: '10', USDG: '1000', ...(network === 'ETHEREUM' && { LINK: '50' }) }
-    const wallet = await newWallet(network, funds)
-    const orders: [asset: string, amount: string, units: bigint][] = [
-      ['ETH', '1.000000000000000007', 1_000_000_000_000_000_007n],
-      ['USDG', '12.345678', 12_345_678n],
-      ...(network === 'ETHEREUM'
-        ? [['LINK', '7.000000000000000001', 7_000_000_000_000_000_001n] as const]
-        : []),
-    ].map(([asset, amount, units]) => [asset, amount, units] as [string, string, bigint])
-    const created: Transfer[] = []
-    for (const [asset, amount] of orders) created.push(await withdraw(customer, network, asset, amount))
-    await step(wallet)
-    await step(wallet)
-    // Each has a separate block, so the first has as many confirmations as there are later blocks.
-    await step(wallet)
-    expect((await read(customer, created.at(-1)!)).status).toBe('PENDING')
-    await settleAll(wallet)
-
-    for (const [index, transfer] of created.entries()) {
-      const [asset, , units] = orders[index]!
-      const ended = await read(customer, transfer)
-      const crypto_tx_hash = expect.stringMatching(/^0x[0-9a-f]{64}$/) as string
-      expect(ended).toMatchObject({ status: 'COMPLETED', crypto_tx_hash })
-      const log = (await wallet.chain.getTransactionReceipt({ hash: ended.crypto_tx_hash as Hex })).logs[0]
-      expect(ended.crypto_tx_index).toBe(String(log?.logIndex ?? 0))
-      expect(await balance(network, transfer.destination_address as Hex, asset)).toBe(units)
-    }
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(orders.length)
-  })
-})
-
-test('two workers neither collide nor leave a gap', async () => {
-  const funds = { ETH: '100', USDG: '1000' }
-  const wallet = await newWallet('ETHEREUM', funds)
-  const customers = [await newCustomer(service), await newCustomer(service), await newCustomer(service)]
-  const pools = [1, 2].map(() => openDatabase(service.url, { max: 4, onError: () => undefined }))
-  let ordering = true
-  const working = pools.map(async (pool) => {
-    const adapter = evmAdapter('ETHEREUM', wallet.config, pool)
-    while (ordering) await step({ networks: new Map([['ETHEREUM', adapter]]) }, pool)
-  })
-  const created: [TestCustomer, Transfer][] = []
-  for (let order = 0; order < 30; order++) {
-    const customer = customers[order % 3]!
-    created.push([customer, await withdraw(customer, 'ETHEREUM', ['ETH', 'USDG'][order % 2]!, '1.5')])
-  }
-  ordering = false
-  await Promise.all(working)
-  await settleAll(wallet)
-  await Promise.all(pools.map((pool) => pool.end()))
-  for (const [customer, transfer] of created) {
-    expect(await read(customer, transfer)).toMatchObject({ status: 'COMPLETED' })
-    const asset = transfer.asset
-    expect(await balance('ETHEREUM', transfer.destination_address as Hex, asset)).toBe(
-      parseAmount('1.5', decimalsOf(asset)),
-    )
-  }
-  expect(await requireAgreement(wallet, funds, customers)).toHaveLength(30)
-})
 
 /** Mined when it returns. Without automatic mining, it is the first transaction of the next block. */
 const setOnToken = async (
@@ -551,36 +449,6 @@ describe('a destination that the token refuses', () => {
 })
 
 describe('the hot wallet is short', () => {
-  test('of the asset: withdrawals of it wait with the reason, in order within a profile, and go on after a refill', async () => {
-    const [waiting, other] = [await newCustomer(service), await newCustomer(service)]
-    const wallet = await newWallet('ETHEREUM', { ETH: '3', USDG: '10' })
-    const large = await withdraw(waiting, 'ETHEREUM', 'ETH', '5')
-    const behind = await withdraw(waiting, 'ETHEREUM', 'ETH', '0.5')
-    const paid = await withdraw(other, 'ETHEREUM', 'ETH', '1')
-    await step(wallet)
-    const late = await withdraw(waiting, 'ETHEREUM', 'ETH', '0.25')
-    const token = await withdraw(waiting, 'ETHEREUM', 'USDG', '2')
-    for (let round = 1; round <= 6; round++) {
-      await step(wallet)
-      await wallet.chain.mine({ blocks: 1 })
-    }
-    expect((await read(other, paid)).status).toBe('COMPLETED')
-    expect((await read(waiting, token)).status).toBe('COMPLETED')
-    const [first, second, third] = await waitingReasons([large, behind, late])
-    expect(first).toMatch(/^the hot wallet has \S+ ETH left, the withdrawal needs 5\.\d+ ETH with its gas$/)
-    expect([second, third]).toEqual(Array(2).fill('an earlier withdrawal of the profile waits'))
-    expect(await waitingCodes([large, behind, late])).toEqual([
-      'HOT_WALLET_SHORT',
-      'BEHIND_ANOTHER',
-      'BEHIND_ANOTHER',
-    ])
-    await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '7')
-    await settleAll(wallet)
-    const made = await requireAgreement(wallet, { ETH: '10', USDG: '10' }, [waiting, other])
-    const hashes = await Promise.all([large, behind, late].map((one) => read(waiting, one)))
-    expect(made.slice(2).map(({ hash }) => hash)).toEqual(hashes.map(({ crypto_tx_hash }) => crypto_tx_hash))
-  })
-
   test('of a token: it delays no other asset of the profile', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '3' })]
     const token = await withdraw(customer, 'ETHEREUM', 'USDG', '1')
@@ -732,7 +600,7 @@ describe('the hot wallet is short', () => {
       expect(await kept(first)).toMatchObject({ state: 'BROADCAST' })
       expect(
         (await waitingReasons([second, third])).map((reason) => reason?.replace(/[\d.]+/g, '#')),
-      ).toEqual(Array(2).fill('the hot wallet has # ETH left, the withdrawal needs # ETH for its gas'))
+      ).toEqual(Array(2).fill('the hot wallet has # ETH left, the withdrawal needs # ETH for its fee'))
       await wallet.chain.mine({ blocks: 1 })
       await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '1')
       await give('ETHEREUM', wallet.hotWallet.address, 'USDG', '5')
@@ -740,21 +608,6 @@ describe('the hot wallet is short', () => {
     await settleAll(wallet)
     expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1, 2])
   })
-})
-
-test('withdrawals wait while the fee is above the ceiling', async () => {
-  const funds = { ETH: '5' }
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
-  const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
-  await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('200') })
-  await wallet.chain.mine({ blocks: 1 })
-  await step(wallet)
-  expect(await waitingReasons([created])).toEqual([
-    expect.stringMatching(/^gas costs 20\d(\.\d+)? gwei, the ceiling is 100$/),
-  ])
-  await calm(wallet)
-  await settleAll(wallet)
-  await requireAgreement(wallet, funds, [customer])
 })
 
 /** Lowers the base fee. */
@@ -1037,44 +890,6 @@ test('following many withdrawals costs few requests', async () => {
   await requireAgreement(wallet, funds, [customer])
 })
 
-describe('the node forgets a transaction:', () => {
-  test('dropped from its mempool: the same bytes are broadcast again', async () => {
-    const funds = { ETH: '5' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
-    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
-    await withoutMining(wallet, async () => {
-      await step(wallet)
-      const { crypto_tx_hash } = await kept(created)
-      await wallet.chain.dropTransaction({ hash: crypto_tx_hash })
-      expect(await wallet.chain.getTransaction({ hash: crypto_tx_hash }).catch(() => null)).toBeNull()
-      await step(wallet)
-      await step(wallet)
-      expect((await wallet.chain.getTransaction({ hash: crypto_tx_hash })).blockNumber).toBeNull()
-      expect((await kept(created)).crypto_tx_hash).toBe(crypto_tx_hash)
-    })
-    await settleAll(wallet)
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
-  })
-
-  test('its block was replaced before the last confirmation: the same bytes are broadcast again', async () => {
-    const funds = { ETH: '5', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
-    const created = [
-      await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
-      await withdraw(customer, 'ETHEREUM', 'USDG', '2'),
-    ]
-    await wallet.chain.mine({ blocks: 3 })
-    await step(wallet)
-    const before = await Promise.all(created.map(kept))
-    await wallet.chain.waitForTransactionReceipt({ hash: before[1]!.crypto_tx_hash })
-    await wallet.chain.request({ method: 'anvil_reorg', params: [2, []] } as never)
-    expect(await madeBy(wallet)).toEqual([])
-    await settleAll(wallet)
-    const made = await requireAgreement(wallet, funds, [customer])
-    expect(made.map(({ hash }) => hash)).toEqual(before.map(({ crypto_tx_hash }) => crypto_tx_hash))
-  })
-})
-
 describe('a reorganisation deeper than the confirmations removes completed withdrawals:', () => {
   const reorganise = ({ chain }: Wallet, depth: number) =>
     chain.request({ method: 'anvil_reorg', params: [depth, []] } as never)
@@ -1303,7 +1118,9 @@ test('a wallet with unknown spends pays nothing until an operator has reviewed t
   await elsewhere()
   const created = [await withdraw(customer, 'ETHEREUM', 'ETH', '1')]
   await step(wallet)
-  expect(await waitingReasons(created)).toEqual([expect.stringMatching(/of nonce 0: .* first_nonce 1 that/)])
+  expect(await waitingReasons(created)).toEqual([
+    expect.stringMatching(/of nonce 0, which .* first_nonce 1 that/),
+  ])
   expect(await waitingCodes(created)).toEqual(['UNKNOWN_SPENDS'])
   await settleAll(lookedAt(1))
   // The spend counts whether or not it is mined yet.
@@ -1312,7 +1129,7 @@ test('a wallet with unknown spends pays nothing until an operator has reviewed t
     created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
     await step(wallet)
     expect(await waitingReasons([created[1]!])).toEqual([
-      expect.stringMatching(/of nonce 2: .* first_nonce 3 that/),
+      expect.stringMatching(/of nonce 2, which .* first_nonce 3 that/),
     ])
   })
   await settleAll(lookedAt(3))
@@ -1573,7 +1390,7 @@ describe('a treasury transfer', () => {
     expect(await balance('INK', cold, 'ETH')).toBe(0n)
     // No withdrawal needs the remaining funds, but they do not suffice.
     expect(await reason(large)).toMatch(
-      /^the hot wallet has 0\.0\d+ ETH left, the withdrawal needs 2\.0\d+ ETH with its gas$/,
+      /^the hot wallet has 0\.0\d+ ETH left, the withdrawal needs 2\.0\d+ ETH with its fee$/,
     )
     await give('INK', wallet.hotWallet.address, 'ETH', '2')
     await settleAll(wallet)
@@ -1605,7 +1422,9 @@ test('an unknown spend that paid a withdrawal can be assigned to that withdrawal
   const other = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   await step(wallet)
   const unknown = (nonces: string) =>
-    expect.stringMatching(new RegExp(`of nonce ${nonces}: .* mark-paid.*, first_nonce 3 that`)) as string
+    expect.stringMatching(
+      new RegExp(`of nonce ${nonces}, which .* mark-paid.*, first_nonce 3 that`),
+    ) as string
   expect(await waitingReasons([...paid, other])).toEqual(Array(3).fill(unknown('1 and 1 more')))
 
   const mark = ({ id }: { id: string }, hash: string) =>
@@ -2585,36 +2404,6 @@ describe('deposits', () => {
   })
 })
 
-test('a payment of the hot wallet to a deposit address is credited only if it is a withdrawal', async () => {
-  const funds = { ETH: '5', USDG: '10' }
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
-  await service.owner.query('delete from network_cursors')
-  const address = await newDepositAddress(customer, wallet)
-  // Like a top-up that was signed after the backup from which this database is restored.
-  const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
-  await client.sendTransaction({ chain: null, to: address, value: parseGwei('70000') })
-  // And tokens that were sent by hand.
-  const token = { address: tokens.get('ETHEREUM')!.USDG!, abi: TOKEN_ABI } as const
-  await client.writeContract({
-    chain: null,
-    ...token,
-    functionName: 'transfer',
-    args: [address, 3_000_000n],
-  })
-  const looked = evmAdapter('ETHEREUM', { ...wallet.config, firstNonce: 2 }, service.db)
-  const networks: Networks = new Map([['ETHEREUM', looked]])
-  await withdraw(customer, 'ETHEREUM', 'ETH', '0.5', address)
-  await withdraw(customer, 'ETHEREUM', 'USDG', '2', address)
-  await settleAll({ ...wallet, networks })
-  await creditAll({ ...wallet, networks })
-  const { body } = await customer.call<{ items: Transfer[] }>(
-    'GET',
-    '/v2/transfer/transfers?type=CRYPTO_DEPOSIT',
-  )
-  const found = body.items.filter((one) => one.destination_address === address)
-  expect(found.map(({ asset, amount }) => `${amount} ${asset}`).sort()).toEqual(['0.5 ETH', '2 USDG'])
-})
-
 test('a deposit before the first scan of the network is credited, too', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
   // Like after a switch from the simulation, whose cursor is meaningless on this chain.
@@ -3134,48 +2923,6 @@ describe('sweeping', () => {
     expect(rows).toHaveLength(0)
     await sweepAll(wallet)
     expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
-  })
-
-  // A death before a step equals a death after the previous one, because the adapter keeps no state in memory. A
-  // third of the steps: test/real-networks-evm.chain.test.ts kills a process at each.
-  test('survives death after one statement or request', async () => {
-    const customer = await newCustomer(service)
-    const wallet = await newWallet('ETHEREUM', { ETH: '1' }, { confirmations: 1, ...AT_ANY_COST })
-    const { chain, config, hotWallet } = wallet
-    const start = (await wallet.adapter.scanDeposits!(null)).cursor
-    let cursor = start
-    let deposits = 0n
-    await dieAtEachStep('AFTER', 20, async (failures) => {
-      const address = await newDepositAddress(customer, wallet)
-      await give('ETHEREUM', address, 'USDG', '2')
-      await give('ETHEREUM', address, 'ETH', '0.01')
-      deposits += 1n
-      await chain.mine({ blocks: 1 })
-      const adapter = evmAdapter('ETHEREUM', config, failures.database(service.db))
-      const dying = (work: () => Promise<unknown>) =>
-        failing(failures, () =>
-          work().then(
-            () => undefined,
-            () => undefined,
-          ),
-        )
-      await dying(async () => void (await adapter.scanDeposits!(cursor)))
-      ;({ cursor } = await readOn(wallet, cursor))
-      for (let round = 1; round <= 10 && !failures.died; round++) {
-        await dying(() => adapter.sweep!(ROUND))
-        await chain.mine({ blocks: 1 })
-      }
-      await sweepAll(wallet)
-      expect(await balance('ETHEREUM', hotWallet.address, 'USDG')).toBe(deposits * 2_000_000n)
-      expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
-    })
-    const given = 10n ** 18n + deposits * 10n ** 16n
-    expect(await balance('ETHEREUM', hotWallet.address, 'ETH')).toBe(given - (await sweepingCost(customer)))
-    expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual(
-      (await madeBy(wallet)).map((_, index) => index),
-    )
-    await chain.mine({ blocks: CONFIRMATIONS })
-    expect((await readOn(wallet, start)).found).toHaveLength(Number(deposits) * 2)
   })
 })
 

@@ -1,43 +1,27 @@
 import type { Hex } from 'viem'
+import { privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
-import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
-import type { EvmSection } from '../../src/networks/network-sections.ts'
+import type { Opening } from '../../src/networks/family.ts'
 import { NoSigningKey } from '../../src/networks/node-failure.ts'
-import { accountOf, type Secret } from '../../src/networks/secrets.ts'
+import { hotWalletOf } from '../kit/hot-wallet-key.ts'
+import type { EvmSection } from './section.ts'
 import type { EvmSigner } from './transaction.ts'
 
 /** The wallets that a section of the networks file names, with the keys that this process has. */
 
-/** The network whose section is opened, and its secrets. */
-interface Opening {
-  network: CryptoNetwork
-  signs: boolean
-  given: { secret(field: string, where: Secret): Promise<string> }
-}
-
-/** The hot wallet. A process that does not sign and has the address does not read the key. */
-async function hotWalletOf(
-  { network, given, signs }: Opening,
-  { hot_wallet_key, hot_wallet_address, signer }: EvmSection,
-): Promise<{ signer: EvmSigner; isPrivate: boolean }> {
-  if (signer !== undefined) {
-    if (hot_wallet_key !== undefined || hot_wallet_address === undefined)
-      throw new Error(
-        `${network}.hot_wallet_address is given instead of hot_wallet_key where a signer has the key`,
-      )
-    return { signer: remote(getAddress(hot_wallet_address)), isPrivate: false }
-  }
-  if (hot_wallet_address !== undefined && !signs)
-    return { signer: withoutKey(getAddress(hot_wallet_address)), isPrivate: false }
-  if (hot_wallet_key === undefined) {
-    const why =
-      hot_wallet_address === undefined ? '' : ': without it only a process with BURSAR_WORKER=false can be'
-    throw new Error(`${network}.hot_wallet_key is required${why}`)
-  }
-  const account = accountOf(`${network}.hot_wallet_key`, await given.secret('hot_wallet_key', hot_wallet_key))
-  if (hot_wallet_address !== undefined && getAddress(hot_wallet_address) !== account.address)
-    throw new Error(`${network}.hot_wallet_address is not the address of hot_wallet_key: ${account.address}`)
-  return { signer: account, isPrivate: true }
+/** The hot wallet. Where a signer has its key, the address is given instead. */
+async function hotWalletIn(opening: Opening, section: EvmSection): Promise<EvmSigner> {
+  const { hot_wallet_key, hot_wallet_address, signer } = section
+  if (signer === undefined)
+    return hotWalletOf<EvmSigner>(opening, section, {
+      watch: (address) => withoutKey(getAddress(address)),
+      open: accountOf,
+    })
+  if (hot_wallet_key !== undefined || hot_wallet_address === undefined)
+    throw new Error(
+      `${opening.network}.hot_wallet_address is given instead of hot_wallet_key where a signer has the key`,
+    )
+  return remote(getAddress(hot_wallet_address))
 }
 
 /**
@@ -55,8 +39,8 @@ export async function walletsOf(
   privateKeys: string[]
 }> {
   const { network, given, signs } = opening
-  const { signer: hotWallet, isPrivate } = await hotWalletOf(opening, section)
-  const privateKeys = isPrivate ? ['hot_wallet_key'] : []
+  const hotWallet = await hotWalletIn(opening, section)
+  const privateKeys = hotWallet.isRemote || hotWallet.isWatched ? [] : ['hot_wallet_key']
   const known = [hotWallet]
   const walletsIn = async (list: 'further_hot_wallets' | 'former_hot_wallets') => {
     const wallets: EvmSigner[] = []
@@ -129,3 +113,12 @@ const withoutKey = (address: Hex): EvmSigner => ({
   signTransaction: () =>
     Promise.reject(new NoSigningKey('this process has no key of the hot wallet: it signs nothing')),
 })
+
+/** The account of a private key in hex. Throws an Error that names the field, and never shows the key. */
+export function accountOf(field: string, key: string): PrivateKeyAccount {
+  try {
+    return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
+  } catch {
+    throw new Error(`${field} is no private key of 32 bytes in hex`)
+  }
+}

@@ -7,14 +7,8 @@ import { at, headOf, NodeError } from './node.ts'
 import { lockNonce, noncesBetween, readNonce, writeNonce } from './nonces.ts'
 import { lostReason, transactionsOf } from './taken-back.ts'
 import { amountIn, isAsked, parse, signedBy } from './transaction.ts'
-import {
-  isTreasurySend,
-  NEEDS_UNKNOWN,
-  neededByCustomers,
-  type Reserved,
-  type Unsigned,
-} from '../../src/networks/longest-waiting.ts'
-import type { Withdrawal } from '../../src/networks/network.ts'
+import { deduct, type Money } from '../kit/owed-first.ts'
+import { unknownSpends } from '../kit/unknown-spends.ts'
 import type { LaneStatus } from '../../src/networks/wallet-status.ts'
 import { selectOpenTransactions, type OpenTransactionRow } from '../../src/networks/network-transactions.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
@@ -63,7 +57,7 @@ export async function openReservation(
   }
   const blockedReason = isSyncing
     ? ({ code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' } as const)
-    : (unknownSpends(unknown, sent) ??
+    : (unknownNonces(unknown, sent) ??
       (await takenBack(tx, chain, lost)) ??
       unanswered(chain, own, mined) ??
       chain.signer?.keyFailure(chain.hotWallet.address))
@@ -92,7 +86,7 @@ export async function laneStatus(
   const ofSigner = signer instanceof Error ? undefined : signer?.get(chain.hotWallet.address)
   const unknown = noncesBetween(next, sent).filter((one) => !acknowledged.has(one))
   const blocked =
-    unknownSpends(unknown, sent) ??
+    unknownNonces(unknown, sent) ??
     blockedBySigner(chain, signer, { next, mined }) ??
     unanswered(chain, own, mined)
   return {
@@ -199,22 +193,17 @@ function deductInFlight(
       inFlight.delete(nonce)
       continue
     }
-    spend(spendable, chain.gasAsset, transaction.value + feeMax(transaction))
+    deduct(spendable, chain.gasAsset, transaction.value + feeMax(transaction))
     if (transaction.data === undefined) continue
-    spend(spendable, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
+    deduct(spendable, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
   }
   return new Set(inFlight.keys())
 }
 
-/** A database that was restored from an older backup would pay again what these transactions have paid. */
-function unknownSpends([first, ...others]: readonly number[], sent: number): WaitingReason | undefined {
-  if (first === undefined) return undefined
-  const detail =
-    `the wallet has sent transactions that this database does not know, of nonce ${first}` +
-    `${others.length > 0 ? ` and ${others.length} more` : ''}: it was restored from an older backup, or the wallet is used elsewhere; ` +
-    `'bursar withdrawal mark-paid' says what was paid, 'bursar wallet acknowledge' what was the platform's own, first_nonce ${sent} that all the others were looked at`
-  return { code: 'UNKNOWN_SPENDS', detail }
-}
+const unknownNonces = ([first, ...others]: readonly number[], sent: number): WaitingReason | undefined =>
+  first === undefined
+    ? undefined
+    : unknownSpends(`transactions of nonce ${first}`, others.length, `first_nonce ${sent}`)
 
 async function takenBack(
   tx: Transaction,
@@ -229,98 +218,15 @@ async function takenBack(
 
 // ---------------------------------------------------------------------------------------------- payments from it
 
-/** Spendable amounts by asset, in units of the chain. */
-export type Spendable = HotWalletReservation['spendable']
-
-function spend(spendable: Spendable, asset: string, units: bigint): void {
-  const before = spendable.get(asset)
-  if (before !== undefined) spendable.set(asset, before - units)
-}
-
-/** Deducts a withdrawal and its gas from the spendable amounts, or returns the reason why they do not cover it. */
-export function pay(
-  chain: EvmChain,
-  spendable: Spendable,
-  fees: Fees,
-  { asset, amount }: Withdrawal,
-  gas: bigint,
-): WaitingReason | undefined {
-  const units = onChain(chain, asset, amount)
-  const fee = feeMax({ gas, maxFeePerGas: fees.offer })
-  const needs = isNative(chain, asset)
-    ? [{ of: asset, needed: units + fee, purpose: 'with its gas', code: 'HOT_WALLET_SHORT' as const }]
-    : [
-        { of: asset, needed: units, purpose: '', code: 'HOT_WALLET_SHORT' as const },
-        { of: chain.gasAsset, needed: fee, purpose: 'for its gas', code: 'FEE_NOT_COVERED' as const },
-      ]
-  for (const { of, needed, purpose, code } of needs) {
-    const left = spendable.get(of)!
-    if (left >= needed) continue
-    const [has, needsText] = [left, needed].map((value) => amountText(chain, of, value))
-    const detail =
-      `${walletText(chain)} has ${has!} left, the withdrawal needs ${needsText!} ${purpose}`.trim()
-    return { code, detail }
-  }
-  for (const { of, needed } of needs) spend(spendable, of, needed)
-  return undefined
-}
-
-/**
- * The reason why a withdrawal must leave the hot wallet's money to an older withdrawal that has waited too long. Only the
- * older withdrawal's amount is kept, not its gas: otherwise one large withdrawal of the native asset would block all tokens.
- */
-export function keptForOlder(
-  chain: EvmChain,
-  spendable: Spendable,
-  fees: Fees,
-  { transfer_id, asset, amount }: Withdrawal,
-  reserved: readonly Reserved[],
-): WaitingReason | undefined {
-  const left = spendable.get(asset)!
-  let kept = 0n
-  for (const older of reserved) {
-    if (older.transfer_id >= transfer_id) continue
-    if (older.asset === asset) kept += onChain(chain, asset, older.amount)
-    if (asset === chain.gasAsset) kept += gasCost(chain, fees, older.asset)
-    if (kept === 0n || left >= kept + onChain(chain, asset, amount)) continue
-    const [has, keeps] = [left, kept].map((units) => amountText(chain, asset, units))
-    const detail = `${walletText(chain)} has ${has!} left, and keeps ${keeps!} for withdrawal ${older.transfer_id}, which has waited too long`
-    return { code: 'KEPT_FOR_OLDER', detail }
-  }
-  return undefined
-}
-
-/**
- * The reason why a send to cold storage must wait for customers' unsigned withdrawals. It leaves them their amounts; where its
- * asset pays for gas, it leaves the gas of all of them, too. `elsewhere` is what other wallets may spend of the asset.
- */
-export function keptForCustomers(
-  chain: EvmChain,
-  spendable: Spendable,
-  elsewhere: bigint,
-  fees: Fees,
-  send: Withdrawal,
-  unsigned: readonly Unsigned[] | undefined,
-): WaitingReason | undefined {
-  if (!isTreasurySend(send)) return undefined
-  if (unsigned === undefined) return NEEDS_UNKNOWN
-  const { asset } = send
-  let needed = 0n
-  for (const theirs of unsigned) {
-    if (theirs.asset === asset) needed += onChain(chain, asset, theirs.amount)
-    if (asset === chain.gasAsset) needed += BigInt(theirs.count) * gasCost(chain, fees, theirs.asset)
-  }
-  const left = spendable.get(asset)! + elsewhere
-  if (needed === 0n || left >= needed + onChain(chain, asset, send.amount)) return undefined
-  return neededByCustomers(amountText(chain, asset, left), amountText(chain, asset, needed))
-}
-
-/** The cost of the gas of a typical transfer of an asset, in wei. */
-const gasCost = (chain: EvmChain, fees: Fees, asset: string): bigint =>
-  feeMax({ gas: isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS, maxFeePerGas: fees.offer })
+/** The money of a wallet at these fees; `spendable` are the amounts that are left of it. */
+export const moneyOf = (chain: EvmChain, spendable: Map<string, bigint>, fees: Fees): Money => ({
+  spendable,
+  ownAsset: chain.gasAsset,
+  unitsOf: (asset, amount) => onChain(chain, asset, amount),
+  feeOf: (asset) => feeMax({ gas: isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS, maxFeePerGas: fees.offer }),
+  text: (asset, units) => `${offChain(chain, asset, units)} ${asset}`,
+  wallet: walletText(chain),
+})
 
 export const walletText = ({ hotWallet, lanes }: EvmChain): string =>
   lanes.length === 1 && lanes[0] === hotWallet ? 'the hot wallet' : `wallet ${hotWallet.address}`
-
-const amountText = (chain: EvmChain, asset: string, units: bigint) =>
-  `${offChain(chain, asset, units)} ${asset}`

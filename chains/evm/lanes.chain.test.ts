@@ -6,7 +6,6 @@ import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil
 import { dieAtEachStep } from '../../test/failures.ts'
 import {
   atEnd,
-  credit,
   MASTER_KEYS,
   newCustomer,
   ROW_MACS,
@@ -15,7 +14,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import { hurryUnlocked } from '../../test/work-off.ts'
+import { keptOf, order, settle as settleOn, sumOn, work } from '../../test/payouts-on.ts'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { openDatabase, type Database } from '../../src/db/database.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
@@ -25,7 +24,6 @@ import { PLATFORM_ID } from '../../src/money/records/treasury.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
-import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts'
 import { isFrozen, postSweep } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
 import {
   orderConsolidation,
@@ -107,59 +105,29 @@ async function withdraw(
 ): Promise<Transfer[]> {
   const created: Transfer[] = []
   for (const amount of amounts) {
-    await credit(service.ledger, customer, asset, '1000')
-    const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
-      profile_id: customer.profile_id,
-      asset,
-      amount,
-      crypto_network: 'ETHEREUM',
-      destination_address: newAddress(),
-    })
-    expect({ status, body }).toMatchObject({ status: 200 })
-    created.push(body)
+    const asked = { crypto_network: 'ETHEREUM', asset, amount, destination_address: newAddress() } as const
+    created.push(await order(service, customer, asked))
   }
   return created
 }
 
 /** One round of the worker, with everything due. */
-async function step({ networks }: Pick<Wallets, 'networks'>, db: Database = service.db): Promise<void> {
-  await hurryUnlocked(service.db, { endLeases: true })
-  await settleWithdrawals(db, networks)
-}
+const step = ({ networks }: Pick<Wallets, 'networks'>, db: Database = service.db) =>
+  work(service.db, networks, db)
 
 /** Works, with a block in each round, until these have ended. */
-async function settle(wallets: Pick<Wallets, 'networks'>, transfers: readonly Transfer[]): Promise<void> {
-  for (let round = 1; round <= 60; round++) {
-    await step(wallets)
-    await anvil.chain.mine({ blocks: 1 })
-    const { rowCount } = await service.db.query(
-      `select from transfers where id = any ($1::uuid[]) and status = 'PENDING'`,
-      [transfers.map(({ id }) => id)],
-    )
-    if (rowCount === 0) return
-  }
-  throw new Error('the worker does not come to an end')
-}
+const settle = ({ networks }: Pick<Wallets, 'networks'>, transfers: readonly Transfer[]) =>
+  settleOn(service.db, networks, () => anvil.chain.mine({ blocks: 1 }), transfers)
 
 /** By transfer: who signed it, or why it waits. */
-async function standing(transfers: readonly Transfer[]) {
-  const { rows } = await service.db.query<{
-    transfer_id: string
-    state: string
-    code: string | null
-    hash: Hex
-  }>(
-    `select transfer_id, state, waiting_code as code, crypto_tx_hash as hash from outgoing_transfers
-     where transfer_id = any ($1::uuid[])`,
-    [transfers.map(({ id }) => id)],
-  )
-  return Promise.all(
-    transfers.map(async ({ id }) => {
-      const row = rows.find(({ transfer_id }) => transfer_id === id)!
-      return row.state === 'HELD' ? row.code : (await anvil.chain.getTransaction({ hash: row.hash })).from
+const standing = (transfers: readonly Transfer[]) =>
+  Promise.all(
+    transfers.map(async (one) => {
+      const { state, waiting_code, crypto_tx_hash } = await keptOf(service.db, one)
+      if (state === 'HELD') return waiting_code
+      return (await anvil.chain.getTransaction({ hash: crypto_tx_hash as Hex })).from
     }),
   )
-}
 
 /** What each wallet has sent, by its nonce; everything in it is mined once, with the exact amount. */
 async function requirePaid(transfers: readonly Transfer[]): Promise<void> {
@@ -176,13 +144,9 @@ async function requireAgreement(
   customers: TestCustomer[],
 ) {
   const given = eth.reduce((sum, one) => sum + (BigInt(one * 1000) * ONE_ETH) / 1000n, 0n)
-  const { rows } = await service.db.query<{ units: string }>(
-    `select coalesce(sum(amount), 0) * 1000000000000000000 as units from entries
-     where customer_id = any ($1::uuid[]) and asset = 'ETH' and account = 'custody:ETHEREUM'`,
-    [customers.map(({ customer_id }) => customer_id)],
-  )
+  const paid = await sumOn(service.db, 'custody:ETHEREUM', 'ETH', customers)
   const { held } = await adapter.status!()
-  expect(parseAmount(held.ETH!, 18)).toBe(given - BigInt(rows[0]!.units.split('.')[0]!))
+  expect(parseAmount(held.ETH!, 18)).toBe(given - paid)
   const nonces = await service.db.query<{ address: Hex; next_nonce: string }>(
     'select address, next_nonce from evm_nonces where address = any ($1)',
     [wallets.map(({ address }) => address)],
@@ -291,7 +255,7 @@ test('unknown transactions of one wallet stop all: they may have paid what anoth
   const [blocked, free] = await lanesOf(wallets)
   expect(blocked).toMatchObject({
     lane: first!.address,
-    blocked: { code: 'UNKNOWN_SPENDS', detail: expect.stringMatching(/of nonce 0: /) as string },
+    blocked: { code: 'UNKNOWN_SPENDS', detail: expect.stringMatching(/of nonce 0, which /) as string },
   })
   expect(free).not.toHaveProperty('blocked')
   const hash = (await anvil.chain.getBlock({ includeTransactions: true })).transactions[0]!.hash
@@ -390,9 +354,7 @@ test('a former wallet without gas, or in use elsewhere, moves nothing', async ()
   )
   await anvil.chain.setBalance({ address: former!.address, value: ONE_ETH })
   await sendWith(former!)
-  await expect(consolidate()).rejects.toThrow(
-    /^the wallet has sent transactions that this database does not know/,
-  )
+  await expect(consolidate()).rejects.toThrow(/^the wallet has sent transactions of nonce 0/)
   const { address } = former!
   const watched = {
     address,

@@ -1,8 +1,9 @@
+import type { Hex } from 'viem'
 import type { Database } from '../../src/db/database.ts'
-import { balancesAt, lanesOf, offChain, walletsOf, type EvmChain } from './chain.ts'
+import { heldAtAddresses } from '../kit/holdings.ts'
+import { balancesAt, lanesOf, offChain, onChain, walletsOf, type EvmChain } from './chain.ts'
 import { laneStatus, seeNonces } from './hot-wallet.ts'
 import { headOf } from './node.ts'
-import { unswept } from './sweeps/holdings.ts'
 import { lostTransactions } from './taken-back.ts'
 import type { LaneStatus, NetworkStatus } from '../../src/networks/wallet-status.ts'
 
@@ -28,7 +29,15 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
       block,
       wallets.flatMap(({ address }) => assets.map((asset) => ({ address, asset }))),
     ),
-    unswept(db, chain, block),
+    heldAtAddresses(db, chain, assets, {
+      read: (holdings) =>
+        balancesAt(
+          chain,
+          block,
+          holdings.map(({ address, asset }) => ({ address: address as Hex, asset })),
+        ),
+      unitsOf: (asset, amount) => onChain(chain, asset, amount),
+    }),
     lostTransactions(db, chain),
   ])
   /** What the n-th wallet has of the n-th asset. */

@@ -3,8 +3,8 @@ import { getAddress, hexToBigInt, hexToNumber, parseTransaction } from 'viem/uti
 import type { Queryable } from '../../src/db/database.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
-import { paysAnother } from '../../src/networks/network-transactions.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
+import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import type { EvmChain } from './chain.ts'
 import { fetchBytes } from './claim.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
@@ -33,10 +33,7 @@ export async function endOfNonce(
   const hash = await findUser(chain, { sender, nonce, head })
   if (hash !== undefined && hashesOf(withdrawal).includes(hash)) return undefined
   if (hash !== undefined) return usedBy(db, chain, withdrawal, hash)
-  return unresolved(
-    `a transaction that the node does not show has used nonce ${nonce} of ${sender}: find it in an explorer, and ` +
-      `'bursar withdrawal resolve ${withdrawal.transfer_id} --outcome sign-anew --used-by <hash>' has the withdrawal signed anew`,
-  )
+  return usedByUnseen(`nonce ${nonce} of ${sender}`, withdrawal.transfer_id)
 }
 
 /**
@@ -60,7 +57,7 @@ export async function endOfAsked(
     }
   }
   if (chain.verify === undefined && chain.mode === 'live')
-    return unresolved(`the node says that nonce ${nonce} of ${sender} is used; ${NOTHING_ELSE}`)
+    return mayBeMined(`the node says that nonce ${nonce} of ${sender} is used; ${NOTHING_ELSE}`)
   return { state: 'VOID', usedBy: crypto_tx_hash }
 }
 
@@ -73,46 +70,32 @@ export async function usedBy(
 ): Promise<NonceEnd> {
   await chain.ready()
   const { raw_transaction, transfer_id } = withdrawal
-  if (!isOurs(raw_transaction)) return unresolved('its transaction is of a simulated network')
-  if (hashesOf(withdrawal).includes(hash)) return unresolved(`${hash} was signed for it, and may pay it`)
+  if (!isOurs(raw_transaction)) return mayBeMined('its transaction is of a simulated network')
+  if (hashesOf(withdrawal).includes(hash)) return mayBeMined(`${hash} was signed for it, and may pay it`)
   const kept = parse(raw_transaction)
   const found = await fetchBytes(chain.node, hash as Hex)
-  if (found === undefined) return unresolved(`the node of ${chain.network} has no transaction ${hash}`)
+  if (found === undefined) return mayBeMined(`the node of ${chain.network} has no transaction ${hash}`)
   const { nonce = 0, to, value = 0n, data, chainId = kept.chainId } = parseTransaction(found.raw)
   if (found.sender !== (await signerAddressOf(raw_transaction)))
-    return unresolved(`${hash} was signed by ${found.sender}, and not by its wallet`)
-  if (nonce !== kept.nonce) return unresolved(`${hash} has nonce ${nonce}, and not ${kept.nonce}`)
+    return mayBeMined(`${hash} was signed by ${found.sender}, and not by its wallet`)
+  if (nonce !== kept.nonce) return mayBeMined(`${hash} has nonce ${nonce}, and not ${kept.nonce}`)
   if (chainId !== kept.chainId)
-    return unresolved(`${hash} is of the chain ${chainId}, and not of ${kept.chainId}`)
+    return mayBeMined(`${hash} is of the chain ${chainId}, and not of ${kept.chainId}`)
   const sent = { raw_transaction, crypto_tx_hash: hash, replaced: [] }
   const [standing] = await standingsOf(chain, [sent])
   if (standing!.state !== 'MINED' || !standing!.isConfirmed)
-    return unresolved(`${hash}, which has its nonce, is not confirmed yet`)
+    return mayBeMined(`${hash}, which has its nonce, is not confirmed yet`)
   const { receipt } = standing!
   const paysIt = to && getAddress(to) === getAddress(kept.to) && value === kept.value && data === kept.data
-  // A replacement that this database has lost, or a payment by hand. One of two equal payments pays the other withdrawal.
-  if (
-    paysIt &&
-    hexToBigInt(receipt.status) === 1n &&
-    !(await paysAnother(db, chain.network, hash, transfer_id))
+  return endedBy(
+    db,
+    { network: chain.network, transfer_id, hash },
+    {
+      isSamePayment: Boolean(paysIt) && hexToBigInt(receipt.status) === 1n,
+      doubt: () => doubtOf(chain, receipt, NOTHING_ELSE),
+    },
   )
-    return unresolved(
-      `${hash} pays it: 'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says so`,
-    )
-  const reason = await doubtOf(chain, receipt, NOTHING_ELSE)
-  return reason === undefined
-    ? { state: 'VOID', usedBy: hash }
-    : { state: 'UNRESOLVED', reason, mayBeMined: true }
 }
-
-/** How long until a nonce used by an unknown transaction is checked again: a node rarely shows that one a moment later. */
-const RECHECK_MS = 30_000
-
-const unresolved = (detail: string): NonceEnd => ({
-  state: 'UNRESOLVED',
-  reason: { code: 'NONCE_USED', detail, recheckMs: RECHECK_MS },
-  mayBeMined: true,
-})
 
 const countAt = async ({ node }: EvmChain, sender: Hex, block: bigint): Promise<number> =>
   hexToNumber(await node.call<Hex>('eth_getTransactionCount', sender, at(block)))

@@ -7,7 +7,6 @@ import { dieAtEachStep } from '../../test/failures.ts'
 import { forgery } from '../../test/forging-node.ts'
 import { startLyingNode } from '../../test/lying-node.ts'
 import {
-  credit,
   newCustomer,
   startTestService,
   ROW_MACS,
@@ -15,7 +14,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import { hurryUnlocked } from '../../test/work-off.ts'
+import { keptOf, order, readTransfer, work } from '../../test/payouts-on.ts'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
@@ -83,27 +82,19 @@ type Wallet = Awaited<ReturnType<typeof newWallet>>
 
 const newAddress = (): Hex => privateKeyToAccount(generatePrivateKey()).address
 
-async function withdraw(
+const withdraw = (
   customer: TestCustomer,
   asset: 'ETH' | 'USDG',
   amount: string,
   destination_address: Hex = newAddress(),
-): Promise<Transfer> {
-  await credit(service.ledger, customer, asset, '100')
-  const { profile_id } = customer
-  const order = { profile_id, asset, amount, crypto_network: 'ETHEREUM', destination_address }
-  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', order)
-  expect({ status, body }).toMatchObject({ status: 200 })
-  return body
-}
+): Promise<Transfer> =>
+  order(service, customer, { crypto_network: 'ETHEREUM', asset, amount, destination_address }, '100')
 
-const read = async (customer: TestCustomer, { id }: { id: string }) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+const read = readTransfer
 
 /** One step of the worker, with everything due, and a block after it. */
 async function step({ networks }: Pick<Wallet, 'networks'>): Promise<void> {
-  await hurryUnlocked(service.db, { endLeases: true })
-  await settleWithdrawals(service.db, networks)
+  await work(service.db, networks)
   await anvil.chain.mine({ blocks: 1 })
 }
 
@@ -111,13 +102,7 @@ async function steps(wallet: Wallet, count = CONFIRMATIONS + 2): Promise<void> {
   for (let round = 1; round <= count; round++) await step(wallet)
 }
 
-const waiting = async ({ id }: { id: string }) => {
-  const { rows } = await service.db.query<{ waiting_code: string | null; waiting_detail: string | null }>(
-    'select waiting_code, waiting_detail from outgoing_transfers where transfer_id = $1',
-    [id],
-  )
-  return rows[0]!
-}
+const waiting = (one: { id: string }) => keptOf(service.db, one)
 
 const frozen = async () => {
   const { rows } = await service.db.query<{ reason: string }>(
@@ -582,8 +567,7 @@ describe('a nonce that another transaction of the wallet used', () => {
         const db = failures.database(service.db)
         const networks = new Map([['ETHEREUM', evmAdapter('ETHEREUM', wallet.config, db)]]) as Networks
         for (let round = 1; round <= 2 * CONFIRMATIONS + 4 && !failures.died; round++) {
-          await hurryUnlocked(service.db, { endLeases: true })
-          await settleWithdrawals(db, networks).catch(() => undefined)
+          await work(service.db, networks, db).catch(() => undefined)
           await anvil.chain.mine({ blocks: 1 })
         }
         await steps(wallet, 2 * CONFIRMATIONS + 4)

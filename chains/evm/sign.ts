@@ -4,22 +4,14 @@ import type { Transaction } from '../../src/db/database.ts'
 import { lanesOf, onChain, transferOf, type EvmChain } from './chain.ts'
 import { estimateGas, type Estimate } from './estimate.ts'
 import { formerLanesOf, gasPriceMaxOf } from './former-wallets.ts'
-import { aboveCeiling, feesNow, PLAIN_GAS, type Fees } from './fees.ts'
-import {
-  closeReservation,
-  keptForCustomers,
-  keptForOlder,
-  openReservation,
-  pay,
-  type HotWalletReservation,
-  type Spendable,
-} from './hot-wallet.ts'
+import { aboveCeiling, feeMax, feesNow, PLAIN_GAS, type Fees } from './fees.ts'
+import { closeReservation, moneyOf, openReservation, type HotWalletReservation } from './hot-wallet.ts'
+import { owedOn, payFrom, type Owed } from '../kit/owed-first.ts'
 import { noncesBetween, readNonce } from './nonces.ts'
 import { refusalOf, refusesDestination } from './refusals.ts'
 import { addressRefusal } from '../../src/contract/addresses/destination-rules.ts'
 import { refusedAmong } from './reserved.ts'
 import { signed, type EvmTransaction } from './transaction.ts'
-import { isTreasurySend, longestWaiting, unsignedWithdrawals } from '../../src/networks/longest-waiting.ts'
 import { inOrder } from '../../src/networks/in-order.ts'
 import { BEHIND_ANOTHER, deferred, type WaitingReason } from '../../src/networks/waiting.ts'
 import type { Signing, Withdrawal } from '../../src/networks/network.ts'
@@ -175,7 +167,7 @@ type Decision = Estimate
  */
 async function decide(
   lane: Lane,
-  { fees, rules: { refused, payFrom }, withdrawals }: Parameters<typeof signOnLane>[2],
+  { fees, rules: { refused, payOn }, withdrawals }: Parameters<typeof signOnLane>[2],
 ): Promise<Decision[]> {
   const { chain, reservation } = lane
   const decided = new Map<Withdrawal, Decision>(
@@ -195,7 +187,7 @@ async function decide(
     const tentative = new Map(reservation.spendable)
     let estimates = isSecondRound ? Infinity : places
     const reasons = inOrder(withdrawals, (withdrawal) => {
-      const reason = decided.get(withdrawal) ?? payFrom(lane, tentative, withdrawal, PLAIN_GAS)
+      const reason = decided.get(withdrawal) ?? payOn(lane, tentative, withdrawal, PLAIN_GAS)
       return reason ?? (places > 0 && estimates-- > 0 ? undefined : full)
     })
     const candidates = withdrawals.filter((_, index) => reasons[index] === undefined)
@@ -205,7 +197,7 @@ async function decide(
       if (estimate === undefined) return reasons[index]!
       if ('outcome' in estimate) return estimate
       if (places <= 0) return full
-      const short = payFrom(lane, reservation.spendable, withdrawal, estimate.gas)
+      const short = payOn(lane, reservation.spendable, withdrawal, estimate.gas)
       if (short === undefined) places -= 1
       return short ?? estimate
     })
@@ -242,33 +234,31 @@ async function paymentRules(
   withdrawals: Withdrawal[],
 ) {
   // A former wallet pays nobody, and keeps nothing for anybody.
-  const longest = chain.lanes.includes(chain.hotWallet)
-    ? await longestWaiting(tx, chain.network, chain.reserveAfterMs)
-    : []
+  const { older, unsigned }: Owed = chain.lanes.includes(chain.hotWallet)
+    ? await owedOn(tx, chain.network, withdrawals, chain.reserveAfterMs)
+    : { older: [], unsigned: [] }
   /** The wallet that keeps its money for the oldest withdrawal of an asset: the one that has the most of it. */
   const keeperOf = (asset: string) =>
     lanes.reduce((most, one) => (heldBy(one, asset) > heldBy(most, asset) ? one : most))
-  const keepers = new Map(longest.map((one) => [one, keeperOf(one.asset)]))
+  const keepers = new Map(older.map((one) => [one, keeperOf(one.asset)]))
   const refused: Awaited<ReturnType<typeof refusedAmong>> = new Map()
   for (const lane of new Set(keepers.values())) {
-    const own = longest.filter((one) => keepers.get(one) === lane)
+    const own = older.filter((one) => keepers.get(one) === lane)
     for (const refusal of await refusedAmong(lane.chain, lane.reservation, fees, own)) refused.set(...refusal)
   }
-  const reservedIn = (lane: Lane) =>
-    longest.filter((one) => !refused.has(one.transfer_id) && keepers.get(one) === lane)
-  const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, chain.network) : []
+  const olderOn = (lane: Lane) =>
+    older.filter((one) => !refused.has(one.transfer_id) && keepers.get(one) === lane)
   return {
     refused,
     /** Deducts a withdrawal with its gas from the amounts of a wallet, or returns the reason why it waits. */
-    payFrom: (lane: Lane, spendable: Spendable, withdrawal: Withdrawal, gas: bigint) => {
+    payOn: (lane: Lane, spendable: Map<string, bigint>, withdrawal: Withdrawal, gas: bigint) => {
       const elsewhere = lanes.reduce(
         (sum, one) => sum + (one === lane ? 0n : heldBy(one, withdrawal.asset)),
         0n,
       )
-      const reason =
-        keptForOlder(chain, spendable, fees, withdrawal, reservedIn(lane)) ??
-        keptForCustomers(chain, spendable, elsewhere, fees, withdrawal, unsigned) ??
-        pay(lane.chain, spendable, fees, withdrawal, gas)
+      const fee = feeMax({ gas, maxFeePerGas: fees.offer })
+      const money = moneyOf(lane.chain, spendable, fees)
+      const reason = payFrom(money, { older: olderOn(lane), unsigned }, withdrawal, fee, elsewhere)
       return reason && deferred(reason)
     },
   }

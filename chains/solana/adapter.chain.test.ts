@@ -12,16 +12,15 @@ import { dieAtEachStep, failing } from '../../test/failures.ts'
 import { EVERY_STEP } from '../../test/every-step.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { runtime, SolanaNode } from '../../test/solana-node.ts'
-import { credit, newCustomer, startTestService, TEST_ORIGIN } from '../../test/support.ts'
+import { newCustomer, startTestService, TEST_ORIGIN } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
-import { hurryUnlocked } from '../../test/work-off.ts'
-import { parseAmount, parseStoredAmount } from '../../src/contract/assets/amount.ts'
+import { keptOf, order, readTransfer, settle, sumOn, work } from '../../test/payouts-on.ts'
+import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { verify } from '../../src/money/verify/verify.ts'
-import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts'
 import { isFrozen, postSweep } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
-import { transaction, type Database } from '../../src/db/database.ts'
+import { transaction } from '../../src/db/database.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
 import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
 import type { Networks, Signing } from '../../src/networks/network.ts'
@@ -97,54 +96,21 @@ async function prepare(wallet: Pick<Wallet, 'adapter' | 'node'>): Promise<void> 
   throw new Error('the lanes are not made')
 }
 
-async function withdraw(
+const withdraw = (
   customer: TestCustomer,
   asset: string,
   amount: string,
   destination_address: string = newAddress(),
-  more: Record<string, unknown> = {},
-): Promise<Transfer> {
-  await credit(service.ledger, customer, asset, '1000')
-  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
-    profile_id: customer.profile_id,
-    asset,
-    amount,
-    crypto_network: 'SOLANA',
-    destination_address,
-    ...more,
-  })
-  expect({ status, body }).toMatchObject({ status: 200 })
-  return body
-}
+  more: { memo?: string } = {},
+): Promise<Transfer> =>
+  order(service, customer, { crypto_network: 'SOLANA', asset, amount, destination_address, ...more })
 
-const readTransfer = async (customer: TestCustomer, { id }: { id: string }) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
-
-async function step({ networks, node }: Wallet, db: Database = service.db): Promise<void> {
-  await hurryUnlocked(service.db, { endLeases: true })
-  await settleWithdrawals(db, networks)
+async function step({ networks, node }: Wallet): Promise<void> {
+  await work(service.db, networks)
   node.mine()
 }
 
-async function settleAll(wallet: Wallet): Promise<void> {
-  for (let count = 1; count <= 60; count++) {
-    await step(wallet)
-    const { rowCount } = await service.db.query(`select from transfers where status = 'PENDING'`)
-    if (rowCount === 0) return
-  }
-  const { rows } = await service.db.query(
-    'select waiting_code, waiting_detail from outgoing_transfers where due_at is not null',
-  )
-  throw new Error(`the worker does not come to an end: ${JSON.stringify(rows)}`)
-}
-
-async function onLedger(account: string, asset: string): Promise<bigint> {
-  const { rows } = await service.db.query<{ sum: string | null }>(
-    'select sum(amount) from entries where account = $1 and asset = $2',
-    [account, asset],
-  )
-  return parseStoredAmount(rows[0]!.sum ?? '0', decimalsOf(asset))
-}
+const settleAll = ({ networks, node }: Wallet) => settle(service.db, networks, () => node.mine())
 
 /** Runs a test with a ledger that has nothing of SOLANA from the tests before. */
 async function withBooks<T>(work: () => Promise<T>): Promise<{
@@ -156,10 +122,10 @@ async function withBooks<T>(work: () => Promise<T>): Promise<{
   const before = new Map<string, bigint>()
   for (const asset of assets)
     for (const account of ['custody:SOLANA', 'in_flight:SOLANA'])
-      before.set(account + asset, await onLedger(account, asset))
+      before.set(account + asset, await sumOn(service.db, account, asset))
   const result = await work()
   const since = async (account: string, asset: string) =>
-    (await onLedger(account, asset)) - before.get(account + asset)!
+    (await sumOn(service.db, account, asset)) - before.get(account + asset)!
   return {
     paid: (asset) => since('custody:SOLANA', asset),
     inFlight: (asset) => since('in_flight:SOLANA', asset),
@@ -212,25 +178,6 @@ async function requirePaid(wallet: Wallet, customer: TestCustomer, one: Transfer
   expect(arrived).toBe(parseAmount(one.amount, decimalsOf(asset) === 9 ? 9 : 6))
 }
 
-const waitingOf = async ({ id }: { id: string }) =>
-  (
-    await service.db.query<{ waiting_code: string | null; waiting_detail: string | null }>(
-      'select waiting_code, waiting_detail from outgoing_transfers where transfer_id = $1',
-      [id],
-    )
-  ).rows[0]!
-
-const keptOf = async ({ id }: { id: string }) =>
-  (
-    await service.db.query<{ crypto_tx_hash: string | null; raw_transaction: Buffer | null }>(
-      `select b.crypto_tx_hash, coalesce(b.raw_transaction, n.raw_transaction) as raw_transaction
-       from outgoing_transfers b
-       left join network_transactions n on n.network = b.network and n.crypto_tx_hash = b.crypto_tx_hash
-       where b.transfer_id = $1`,
-      [id],
-    )
-  ).rows[0]!
-
 /** Signs one withdrawal in a transaction that is rolled back. */
 async function sign(
   { adapter }: Pick<Wallet, 'adapter'>,
@@ -251,71 +198,6 @@ async function sign(
 }
 
 describe.skipIf(runtime === undefined)('on the real runtime', () => {
-  test('withdrawals of SOL and of tokens are made once, with the exact amount', async () => {
-    const customer = await newCustomer(service)
-    let wallet!: Wallet
-    const orders = [
-      ['SOL', '1.000000007'],
-      ['USDC', '12.345678'],
-      ['PYUSD', '7.000001'],
-    ] as const
-    const books = await withBooks(async () => {
-      wallet = await newWallet({ SOL: '100', USDC: '1000', PYUSD: '1000' })
-      const created = []
-      for (const [asset, amount] of orders) created.push(await withdraw(customer, asset, amount))
-      await settleAll(wallet)
-      for (const [index, one] of created.entries()) {
-        const [asset, amount] = orders[index]!
-        expect(await readTransfer(customer, one)).toMatchObject({
-          status: 'COMPLETED',
-          crypto_tx_index: expect.stringMatching(/^[1-9]$/) as string,
-        })
-        const to = one.destination_address as Address
-        const arrived =
-          asset === 'SOL'
-            ? wallet.node.lamportsOf(to)
-            : wallet.node.unitsOf(wallet.programs[asset], wallet.mints[asset], to)
-        expect(arrived).toBe(parseAmount(amount, asset === 'SOL' ? 9 : 6))
-      }
-    })
-    await requireAgreement(wallet, books)
-    await wallet.node.stop()
-  })
-
-  test.each(['BEFORE', 'AFTER'] as const)(
-    'a worker that dies %s any step pays each withdrawal once',
-    async (failure) => {
-      const customer = await newCustomer(service)
-      let wallet!: Wallet
-      let orders = 0
-      const books = await withBooks(async () => {
-        wallet = await newWallet({ SOL: '900', USDC: '900' })
-        await dieAtEachStep(failure, 20, async (failures) => {
-          const created = [await withdraw(customer, 'SOL', '1'), await withdraw(customer, 'USDC', '1')]
-          orders += created.length
-          const db = failures.database(service.db)
-          const networks = new Map([['SOLANA', solanaAdapter(wallet.config, db)]]) as Networks
-          for (let count = 1; count <= 8 && !failures.died; count++) {
-            await hurryUnlocked(service.db, { endLeases: true })
-            await failing(failures, () =>
-              settleWithdrawals(db, networks).then(
-                () => undefined,
-                () => undefined,
-              ),
-            )
-            wallet.node.mine()
-          }
-          await settleAll(wallet)
-          for (const one of created) await requirePaid(wallet, customer, one)
-        })
-      })
-      expect(wallet.node.made.filter(isPayout(wallet))).toHaveLength(orders)
-      await requireAgreement(wallet, books)
-      await wallet.node.stop()
-    },
-    240_000,
-  )
-
   test('bytes that the network drops are broadcast again, and a higher price replaces them on the same nonce', async () => {
     const customer = await newCustomer(service)
     let wallet!: Wallet
@@ -324,8 +206,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       const { node } = wallet
       const one = await withdraw(customer, 'SOL', '1')
       const drop = async () => {
-        await hurryUnlocked(service.db, { endLeases: true })
-        await settleWithdrawals(service.db, wallet.networks)
+        await work(service.db, wallet.networks)
         const sent = [...node.pool.values()]
         node.pool.clear()
         return sent
@@ -363,8 +244,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       ] as const)
         node.mint(program, mints[asset], to, 1n)
       const created = [await withdraw(customer, 'USDC', '1', to), await withdraw(customer, 'PYUSD', '1', to)]
-      await hurryUnlocked(service.db, { endLeases: true })
-      await settleWithdrawals(service.db, wallet.networks)
+      await work(service.db, wallet.networks)
       const waiting = new Map(node.pool)
       expect(waiting.size).toBe(2)
       node.pool.clear()
@@ -406,8 +286,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       const to = newAddress()
       node.mint(TOKEN, mints.USDC, to, 1n)
       const one = await withdraw(customer, 'USDC', '1', to)
-      await hurryUnlocked(service.db, { endLeases: true })
-      await settleWithdrawals(service.db, wallet.networks)
+      await work(service.db, wallet.networks)
       const waiting = new Map(node.pool)
       node.pool.clear()
       node.freeze(TOKEN, mints.USDC, to)
@@ -418,7 +297,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       other.mine(100)
       for (let count = 0; count < 3; count++) await step(wallet)
       const { status } = await readTransfer(customer, one)
-      const { waiting_code } = await waitingOf(one)
+      const { waiting_code } = await keptOf(service.db, one)
       expect([status, waiting_code]).toEqual(
         {
           alone: ['PENDING', 'UNRESOLVED'],
@@ -441,8 +320,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       const adapter = solanaAdapter({ ...config, verifyRpcUrl: second.rpcUrl }, service.db)
       wallet.networks = new Map([['SOLANA', adapter]])
       const one = await withdraw(customer, 'SOL', '1')
-      await hurryUnlocked(service.db, { endLeases: true })
-      await settleWithdrawals(service.db, wallet.networks)
+      await work(service.db, wallet.networks)
       const [kept] = [...node.pool.values()]
       node.pool.clear()
       const elsewhere = newAddress()
@@ -457,14 +335,14 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       const acknowledge = () =>
         acknowledgeTransaction(service.db, adapter, 'SOLANA', foreign.crypto_tx_hash, { origin: TEST_ORIGIN })
       for (let count = 0; count < 3; count++) await step(wallet)
-      expect(await waitingOf(one)).toMatchObject({ waiting_code: 'SECOND_NODE' })
+      expect(await keptOf(service.db, one)).toMatchObject({ waiting_code: 'SECOND_NODE' })
       await expect(acknowledge()).rejects.toThrow('the second node has no finalized transaction')
       second.made = node.made.map((made) => ({ ...made, fee: made.fee + 1n }))
       second.mine(100)
       await expect(acknowledge()).rejects.toThrow('the second node says something else')
       second.made = node.made
       for (let count = 0; count < 4; count++) await step(wallet)
-      expect(await waitingOf(one)).toMatchObject({
+      expect(await keptOf(service.db, one)).toMatchObject({
         waiting_code: 'UNKNOWN_SPENDS',
         waiting_detail: expect.stringContaining(foreign.crypto_tx_hash) as string,
       })
@@ -485,10 +363,9 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       wallet = await newWallet({ SOL: '10' }, { lanes: 2 })
       const { node } = wallet
       const one = await withdraw(customer, 'SOL', '1')
-      await hurryUnlocked(service.db, { endLeases: true })
-      await settleWithdrawals(service.db, wallet.networks)
+      await work(service.db, wallet.networks)
       node.mine()
-      const hash = (await keptOf(one)).crypto_tx_hash!
+      const hash = (await keptOf(service.db, one)).crypto_tx_hash
       // As an older backup has it: not signed yet.
       await service.owner.query('delete from outgoing_transfers where transfer_id = $1', [one.id])
       await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
@@ -503,39 +380,13 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       const other = await newCustomer(service)
       const fresh = await withdraw(other, 'SOL', '2')
       for (let count = 0; count < 3; count++) await step(wallet)
-      expect(await waitingOf(one)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
-      expect(await waitingOf(fresh)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
+      expect(await keptOf(service.db, one)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
+      expect(await keptOf(service.db, fresh)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
       await markWithdrawalPaid(service.db, wallet.networks, one.id, hash, TEST_ORIGIN)
       await settleAll(wallet)
       await requirePaid(wallet, customer, one)
       await requirePaid(wallet, other, fresh)
       expect(node.made.filter(isPayout(wallet))).toHaveLength(2)
-    })
-    await requireAgreement(wallet, books)
-    await wallet.node.stop()
-  })
-
-  test('nothing counts before it is finalized: a fork takes the block back, and the same bytes are made again', async () => {
-    const customer = await newCustomer(service)
-    let wallet!: Wallet
-    const books = await withBooks(async () => {
-      wallet = await newWallet({ SOL: '10' })
-      const { node } = wallet
-      node.depth = 3
-      node.mine(4)
-      const one = await withdraw(customer, 'SOL', '1')
-      await hurryUnlocked(service.db, { endLeases: true })
-      const fork = node.snapshot()
-      await settleWithdrawals(service.db, wallet.networks)
-      const first = await keptOf(one)
-      node.mine()
-      await hurryUnlocked(service.db, { endLeases: true })
-      await settleWithdrawals(service.db, wallet.networks)
-      expect(await readTransfer(customer, one)).toMatchObject({ status: 'PENDING' })
-      fork()
-      for (let count = 0; count < 12; count++) await step(wallet)
-      await requirePaid(wallet, customer, one)
-      expect((await keptOf(one)).crypto_tx_hash).toBe(first.crypto_tx_hash)
     })
     await requireAgreement(wallet, books)
     await wallet.node.stop()
@@ -682,7 +533,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     const memos = []
     for (const one of created) {
       expect(await readTransfer(customer, one)).toMatchObject({ status: 'COMPLETED' })
-      memos.push(parsePayment((await keptOf(one)).raw_transaction!).memo)
+      memos.push(parsePayment((await keptOf(service.db, one)).raw_transaction!).memo)
     }
     expect(memos).toEqual(['Bursar', '3440566070'])
     await node.stop()

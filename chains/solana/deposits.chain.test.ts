@@ -265,34 +265,6 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       expect(await rounds()).toBe(0)
     })
 
-    test('are read again where the database was restored, and are credited once', async () => {
-      const { customer, address } = await newPlace()
-      give(address, 'SOL', '1')
-      give(address, 'USDC', '2')
-      await rounds()
-      await service.db.query(`update evm_holdings set signature = null, balance = 0 where address = $1`, [
-        address,
-      ])
-      expect(await rounds()).toBe(0)
-      expect(await depositsOf(customer)).toEqual(['1 SOL', '2 USDC'])
-      await sweepAll()
-      give(address, 'SOL', '3')
-      await rounds()
-      const { rows } = await service.db.query<{ signature: string }>(
-        `select signature from evm_holdings where address = $1 and asset = 'SOL'`,
-        [address],
-      )
-      await sweepAll()
-      // The backup does not know the sweep, and a deposit has brought the balance back to what it was.
-      give(address, 'SOL', '3')
-      await service.db.query(
-        `update evm_holdings set signature = $2, balance = 3, stale_at = null where address = $1 and asset = 'SOL'`,
-        [address, rows[0]!.signature],
-      )
-      for (let count = 0; count < 60 && (await depositsOf(customer)).length < 4; count++) await rounds()
-      expect(await depositsOf(customer)).toEqual(['1 SOL', '2 USDC', '3 SOL', '3 SOL'])
-    })
-
     test.each(['BEFORE', 'AFTER'] as const)(
       'a worker that dies %s any step credits each once',
       async (failure) => {
@@ -688,42 +660,6 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
   })
 
   describe('sweeps', () => {
-    /** A credited deposit of SOL and of two tokens. */
-    async function deposited() {
-      const place = await newPlace()
-      node.run([...paying(place.address, 'SOL', '1'), ...paying(place.address, 'USDC', '20')], payer)
-      await rounds()
-      return place
-    }
-
-    test.each(['BEFORE', 'AFTER'] as const)(
-      'by a worker that dies %s any step move everything once, and post each cost once',
-      async (failure) => {
-        await dieAtEachStep(failure, 20, async (failures) => {
-          const { address } = await deposited()
-          const db = failures.database(service.db)
-          const dying = solanaAdapter(config, db)
-          for (let count = 0; count < 8 && !failures.died; count++) {
-            await failing(failures, () =>
-              sweepOnce(dying, db).then(
-                () => undefined,
-                () => undefined,
-              ),
-            )
-            node.mine()
-          }
-          await sweepAll()
-          for (const asset of ['SOL', 'USDC']) expect([asset, unitsAt(address, asset)]).toEqual([asset, 0n])
-          const sweeps = await sweepsOf(address)
-          expect(sweeps.map(({ state, asset }) => `${state} ${asset}`).sort()).toEqual([
-            'DONE SOL',
-            'DONE USDC',
-          ])
-        })
-      },
-      900_000,
-    )
-
     test('are broadcast again where the network drops them, and one that is behind a used nonce is made anew', async () => {
       const { address } = await newPlace()
       give(address, 'SOL', '1')

@@ -2,6 +2,7 @@ import type { Address } from '@solana/addresses'
 import type { Transaction } from '../../src/db/database.ts'
 import { selectPayees } from '../../src/networks/network-transactions.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
+import { unknownSpends } from '../kit/unknown-spends.ts'
 import { nonceOf, type Accounts } from './accounts.ts'
 import { NETWORK, type SolanaChain } from './chain.ts'
 import { addressWithSeed } from './instructions.ts'
@@ -151,7 +152,7 @@ async function unknownSpend(
   touching: TouchingSignature[] | undefined,
 ): Promise<WaitingReason | undefined> {
   const account = row.nonce_account as Address
-  if (touching === undefined) return unknownSpends(`more than ${PAGES_MAX},000 transactions of ${account}`)
+  if (touching === undefined) return unknownSpends(`more than ${PAGES_MAX},000 transactions of ${account}`, 0)
   // The value has moved, so that the transaction that moved it must be among them.
   if (touching.length === 0)
     return nodeBehind(`the node does not show the transaction that moved nonce account ${account}`)
@@ -171,7 +172,7 @@ async function unknownSpend(
     const made = await madeTransaction(chain.rpc, signature)
     if (made === undefined) return nodeBehind(`the node does not show transaction ${signature} of ${account}`)
     if (parse(made.raw).nonceAccount === account)
-      return unknownSpends(`${signature} of nonce account ${account}`)
+      return unknownSpends(`${signature} of nonce account ${account}`, 0)
     await keepChecked(tx, account, { checked_nonce: row.checked_nonce, checked_signature: signature })
   }
   await keepChecked(tx, account, { checked_nonce: nonce, checked_signature: touching[0]!.signature })
@@ -190,13 +191,6 @@ async function keepChecked(
     [NETWORK, account, checked_nonce, checked_signature],
   )
 }
-
-const unknownSpends = (which: string): WaitingReason => ({
-  code: 'UNKNOWN_SPENDS',
-  detail:
-    `the wallet has sent ${which}, of which this database knows nothing: it was restored from an older backup, or the wallet ` +
-    `is used elsewhere; 'bursar withdrawal mark-paid' says what was paid, 'bursar wallet acknowledge' what was the platform's own`,
-})
 
 /** Writes that a value of a nonce was given to a payment. */
 export async function keepUsed(

@@ -1,7 +1,19 @@
 import type { Address } from '@solana/addresses'
-import { transaction, type Database, type Transaction } from '../../src/db/database.ts'
-import { idsAt, PLATFORM_ID, readClock } from '../../src/db/ids.ts'
+import type { Database } from '../../src/db/database.ts'
+import { PLATFORM_ID } from '../../src/db/ids.ts'
 import type { SweepRound } from '../../src/networks/network.ts'
+import {
+  collectingFailures,
+  endSweep,
+  insertSweep,
+  isLost,
+  selectUnderWay,
+  setState,
+  stepEach,
+  sweepName,
+  unlessTaken,
+  type Sweep,
+} from '../kit/sweeps.ts'
 import { nonceOf, readAccounts, type Accounts } from './accounts.ts'
 import { feeIn, GAS_ASSET, lamportsText, NETWORK, type SolanaChain } from './chain.ts'
 import { makeNonceAccount } from './instructions.ts'
@@ -16,17 +28,6 @@ import { parse, SIGNATURE_FEE, signBriefly } from './transaction.ts'
  * platform's, and counts as held. Making an account that is there fails, so that no repeat can make two.
  */
 
-/** How long the node must say that a transaction can never be made before it ends as VOID: one answer may lag. */
-const LOST_SECONDS = 300
-
-interface Making {
-  id: string
-  address: Address
-  state: 'SIGNED' | 'BROADCAST'
-  raw_transaction: Buffer
-  crypto_tx_hash: string
-}
-
 /** Takes the next step of each missing nonce account. Returns how many steps were taken. */
 export async function makeLanes(db: Database, chain: SolanaChain, round: SweepRound): Promise<number> {
   await chain.facts()
@@ -39,36 +40,34 @@ export async function makeLanes(db: Database, chain: SolanaChain, round: SweepRo
     ...lanes.map(({ account }) => account),
   ])
   const isMade = (account: Address) => nonceOf(accounts.get(account), chain.hotWallet.address) !== undefined
-  const { rows: making } = await db.query<Making>(
-    `select id, address, state, raw_transaction, crypto_tx_hash from evm_sweeps
-     where customer_id = '${PLATFORM_ID}' and network = $1 and state in ('SIGNED', 'BROADCAST')`,
-    [NETWORK],
-  )
+  const making = await selectUnderWay(db, NETWORK, { kind: 'TOP_UP' })
   const missing = lanes.filter(
     ({ account }) => !isMade(account) && !making.some(({ address }) => address === account),
   )
-  const signed = missing.length === 0 ? [] : await signMissing(db, chain, accounts, missing, round)
-  let steps = signed.length
-  const under = [...making, ...signed]
-  const standing = await statusesOf(
-    chain.rpc,
-    under.map(({ crypto_tx_hash }) => crypto_tx_hash),
-  )
-  for (const one of under) {
-    const status = standing.get(one.crypto_tx_hash)
-    if (status?.confirmationStatus === 'finalized') steps += await end(db, chain, one, round)
-    else if (status == null) steps += await sendAgain(db, chain, one, round)
-  }
-  return steps
+  return collectingFailures(async (failed) => {
+    const signed = missing.length === 0 ? 0 : await signMissing(db, chain, accounts, missing, round)
+    const under = signed === 0 ? making : await selectUnderWay(db, NETWORK, { kind: 'TOP_UP' })
+    const standing = await statusesOf(
+      chain.rpc,
+      under.map(({ crypto_tx_hash }) => crypto_tx_hash),
+    )
+    const steps = await stepEach(under, sweepName, failed, async (one) => {
+      const status = standing.get(one.crypto_tx_hash)
+      if (status?.confirmationStatus === 'finalized') return end(db, chain, one, round)
+      return status == null && sendAgain(db, chain, one, round)
+    })
+    return signed + steps
+  })
 }
 
+/** Signs the making of as many accounts as the wallet can pay. */
 async function signMissing(
   db: Database,
   chain: SolanaChain,
   accounts: Accounts,
   missing: readonly { seed: string; account: Address }[],
-  round: SweepRound,
-): Promise<Making[]> {
+  { isFrozen }: SweepRound,
+): Promise<number> {
   const { rentOfNonce, rentOfWallet } = await chain.facts()
   const wallet = chain.hotWallet.address
   const { value } = await chain.rpc.call<{ value: { blockhash: string } }>('getLatestBlockhash', {
@@ -76,98 +75,43 @@ async function signMissing(
   })
   const left = (accounts.get(wallet)?.lamports ?? 0n) - rentOfWallet
   const affordable = Number(left / (rentOfNonce + SIGNATURE_FEE))
-  const made = missing.slice(0, Math.max(0, affordable)).map(({ seed, account }) => ({
-    address: account,
-    ...signBriefly(chain.hotWallet, makeNonceAccount(wallet, account, seed, rentOfNonce), value.blockhash),
-  }))
-  return transaction(db, async (tx) => {
-    if (made.length === 0 || (await round.isFrozen(tx, NETWORK))) return []
-    return keep(tx, made, lamportsText(rentOfNonce))
-  })
-}
-
-async function keep(
-  tx: Transaction,
-  made: readonly Omit<Making, 'id' | 'state'>[],
-  amount: string,
-): Promise<Making[]> {
-  const kept: Making[] = []
-  const now = await readClock(tx)
-  const newId = idsAt(now)
-  for (const one of made) {
-    const id = newId()
-    const { rowCount } = await tx.query(
-      `
-      insert into evm_sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction, crypto_tx_hash,
-                              replaced, created_at, signed_at)
-      values ('${PLATFORM_ID}', $1, $2, $3, 'TOP_UP', $4, $5, 'SIGNED', $6, $7, '{}', $8, $8)
-      on conflict do nothing`,
-      [id, NETWORK, one.address, GAS_ASSET, amount, one.raw_transaction, one.crypto_tx_hash, now.text],
-    )
-    // Another worker was faster.
-    if (rowCount === 1) kept.push({ ...one, id, state: 'SIGNED' })
+  let signed = 0
+  for (const { seed, account: address } of missing.slice(0, Math.max(0, affordable))) {
+    const instructions = makeNonceAccount(wallet, address, seed, rentOfNonce)
+    const bytes = signBriefly(chain.hotWallet, instructions, value.blockhash)
+    const made = { customer_id: PLATFORM_ID, address, kind: 'TOP_UP', asset: GAS_ASSET } as const
+    const amount = lamportsText(rentOfNonce)
+    const isKept = await unlessTaken(db, NETWORK, isFrozen, async (tx) => {
+      await insertSweep(tx, NETWORK, { ...made, amount }, bytes)
+      return true
+    })
+    if (isKept) signed += 1
   }
-  return kept
+  return signed
 }
 
 /**
  * Broadcasts bytes that the network does not know. They end as VOID where their block's hash is too old, the account is missing
  * and both stay so for a while: then another transaction makes it.
  */
-async function sendAgain(db: Database, chain: SolanaChain, one: Making, round: SweepRound): Promise<number> {
+async function sendAgain(db: Database, chain: SolanaChain, one: Sweep, round: SweepRound): Promise<boolean> {
   await send(chain, one)
   const { value: isValid } = await chain.rpc.call<{ value: boolean }>(
     'isBlockhashValid',
     parse(one.raw_transaction).lifetime,
     { commitment: 'processed' },
   )
-  if (isValid) return mark(db, one)
-  const accounts = await readAccounts(chain.rpc, [one.address])
-  if (nonceOf(accounts.get(one.address), chain.hotWallet.address) !== undefined) return 0
-  const { rows } = await db.query<{ is_lost: boolean }>(
-    `
-    with lost as (
-      update evm_sweeps set lost_since = coalesce(lost_since, (select clock_timestamp()))
-      where customer_id = '${PLATFORM_ID}' and id = $1 and state in ('SIGNED', 'BROADCAST')
-      returning lost_since
-    )
-    select lost_since <= clock_timestamp() - make_interval(secs => $2) as is_lost from lost`,
-    [one.id, LOST_SECONDS],
-  )
-  return rows[0]?.is_lost === true ? endAs(db, one, 'VOID', 0n, round) : 0
+  if (isValid) return setState(db, one, 'BROADCAST')
+  const address = one.address as Address
+  const accounts = await readAccounts(chain.rpc, [address])
+  if (nonceOf(accounts.get(address), chain.hotWallet.address) !== undefined) return false
+  if (!(await isLost(db, one))) return false
+  return endSweep(db, NETWORK, one, { state: 'VOID', networkFee: feeIn(0n) }, round)
 }
 
-async function mark(db: Database, { id }: Making): Promise<number> {
-  const { rowCount } = await db.query(
-    `update evm_sweeps set state = 'BROADCAST' where customer_id = '${PLATFORM_ID}' and id = $1 and state = 'SIGNED'`,
-    [id],
-  )
-  return rowCount ?? 0
-}
-
-async function end(db: Database, chain: SolanaChain, one: Making, round: SweepRound): Promise<number> {
+async function end(db: Database, chain: SolanaChain, one: Sweep, round: SweepRound): Promise<boolean> {
   const made = await madeTransaction(chain.rpc, one.crypto_tx_hash)
-  if (made === undefined) return 0
-  return endAs(db, one, made.err === null ? 'DONE' : 'FAILED', made.fee, round)
-}
-
-async function endAs(
-  db: Database,
-  { id }: Making,
-  state: 'DONE' | 'FAILED' | 'VOID',
-  fee: bigint,
-  { post }: SweepRound,
-): Promise<number> {
-  const networkFee = feeIn(fee)
-  return transaction(db, async (tx) => {
-    // This locks the row: of two workers that end it, the second finds it ended and posts nothing.
-    const { rowCount } = await tx.query(
-      `update evm_sweeps set state = $2, network_fee = $3, ended_at = (select clock_timestamp())
-       where customer_id = '${PLATFORM_ID}' and id = $1 and state in ('SIGNED', 'BROADCAST')`,
-      [id, state, networkFee.amount],
-    )
-    if (rowCount === 0) return 0
-    if (state !== 'VOID') await post(tx, { customer_id: PLATFORM_ID, id, network: NETWORK, networkFee })
-    return 1
-  })
+  if (made === undefined) return false
+  const state = made.err === null ? 'DONE' : 'FAILED'
+  return endSweep(db, NETWORK, one, { state, networkFee: feeIn(made.fee) }, round)
 }

@@ -4,7 +4,7 @@ import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { GAS_ASSET, offChain, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'
 import { nonceAccounts } from './lanes.ts'
-import { heldAtAddresses } from './sweeps/holdings.ts'
+import { sumsAtAddresses } from './sweeps/holdings.ts'
 
 /**
  * The balances of the hot wallet at one slot, with the rent of its nonce accounts, which it can have back, and those of deposit
@@ -12,7 +12,7 @@ import { heldAtAddresses } from './sweeps/holdings.ts'
  */
 export async function status(db: Database, chain: SolanaChain): Promise<NetworkStatus> {
   const { tokens } = await chain.facts()
-  const atAddresses = await heldAtAddresses(db, chain)
+  const atAddresses = await sumsAtAddresses(db, chain)
   const wallet = chain.hotWallet.address
   const sources = [...tokens].map(
     ([asset, { mint, program }]) => [asset, associatedOf(wallet, mint, program)] as const,

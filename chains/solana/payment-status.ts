@@ -1,10 +1,10 @@
 import type { Queryable } from '../../src/db/database.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../../src/networks/network.ts'
-import { paysAnother } from '../../src/networks/network-transactions.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE, PERSON_JUDGES } from '../../src/networks/one-node.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
+import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import { nonceOf, readAccounts } from './accounts.ts'
 import { feeIn, NETWORK, type SolanaChain } from './chain.ts'
 import {
@@ -166,10 +166,7 @@ async function endOfNonce(
     const made = await madeTransaction(chain.rpc, signature)
     if (made !== undefined && usesNonceOf(made, payment)) return usedBy(db, chain, withdrawal, signature)
   }
-  return unresolved(
-    `a transaction that the node does not show has used its nonce of ${payment.nonceAccount}: find it in an explorer, and ` +
-      `'bursar withdrawal resolve ${withdrawal.transfer_id} --outcome sign-anew --used-by <hash>' has the withdrawal signed anew`,
-  )
+  return usedByUnseen(`its nonce of ${payment.nonceAccount}`, withdrawal.transfer_id)
 }
 
 const usesNonceOf = ({ raw }: MadeTransaction, { nonceAccount, nonce, from }: ParsedPayment): boolean => {
@@ -186,28 +183,25 @@ export async function usedBy(
 ): Promise<NonceEnd> {
   await chain.facts()
   const kept = paymentIn(withdrawal.raw_transaction)
-  if (kept === undefined) return unresolved('its bytes are no payment on a nonce account')
-  if (hashesOf(withdrawal).includes(hash)) return unresolved(`${hash} was signed for it, and may pay it`)
+  if (kept === undefined) return mayBeMined('its bytes are no payment on a nonce account')
+  if (hashesOf(withdrawal).includes(hash)) return mayBeMined(`${hash} was signed for it, and may pay it`)
   const made = await madeTransaction(chain.rpc, hash)
-  if (made === undefined) return unresolved(`the node of ${NETWORK} has no finalized transaction ${hash}`)
+  if (made === undefined) return mayBeMined(`the node of ${NETWORK} has no finalized transaction ${hash}`)
   const shown = parse(made.raw)
   if (shown.hash !== hash || !shown.isSigned)
-    return unresolved(`the node's answer for ${hash} is not signed as ${hash}`)
-  if (!usesNonceOf(made, kept)) return unresolved(`${hash} has another nonce, or another wallet signed it`)
+    return mayBeMined(`the node's answer for ${hash} is not signed as ${hash}`)
+  if (!usesNonceOf(made, kept)) return mayBeMined(`${hash} has another nonce, or another wallet signed it`)
   const accounts = await readAccounts(chain.rpc, [kept.nonceAccount])
   const value = nonceOf(accounts.get(kept.nonceAccount), kept.from)
-  if (value === undefined || value === kept.nonce) return unresolved(`${hash} has not moved its nonce yet`)
-  // A replacement that this database has lost, or a payment by hand. One of two equal payments pays the other withdrawal.
-  const { transfer_id } = withdrawal
-  const isSame = made.err === null && isSamePayment(paymentIn(made.raw), kept)
-  if (isSame && !(await paysAnother(db, NETWORK, hash, transfer_id)))
-    return unresolved(
-      `${hash} pays it: 'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says so`,
-    )
-  const reason = await doubtOf(chain, hash, made.err, NOTHING_ELSE)
-  return reason === undefined
-    ? { state: 'VOID', usedBy: hash }
-    : { state: 'UNRESOLVED', reason, mayBeMined: true }
+  if (value === undefined || value === kept.nonce) return mayBeMined(`${hash} has not moved its nonce yet`)
+  return endedBy(
+    db,
+    { network: NETWORK, transfer_id: withdrawal.transfer_id, hash },
+    {
+      isSamePayment: made.err === null && isSamePayment(paymentIn(made.raw), kept),
+      doubt: () => doubtOf(chain, hash, made.err, NOTHING_ELSE),
+    },
+  )
 }
 
 /** Whether two transactions pay the same units of the same asset to the same account. */
@@ -215,9 +209,3 @@ export const isSamePayment = (
   one: ParsedPayment | undefined,
   { target, units, mint }: Pick<ParsedPayment, 'target' | 'units' | 'mint'>,
 ): boolean => one !== undefined && one.target === target && one.units === units && one.mint === mint
-
-const unresolved = (detail: string): NonceEnd => ({
-  state: 'UNRESOLVED',
-  reason: { code: 'NONCE_USED', detail, recheckMs: RECHECK_MS },
-  mayBeMined: true,
-})

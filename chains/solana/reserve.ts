@@ -1,15 +1,9 @@
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import type { Transaction } from '../../src/db/database.ts'
-import {
-  isTreasurySend,
-  longestWaiting,
-  NEEDS_UNKNOWN,
-  neededByCustomers,
-  unsignedWithdrawals,
-} from '../../src/networks/longest-waiting.ts'
 import type { Withdrawal } from '../../src/networks/network.ts'
 import { selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
+import { deduct as deductFrom, owedOn, payFrom, type Money } from '../kit/owed-first.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { GAS_ASSET, NETWORK, offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { UNITS_TYPICAL } from './fees.ts'
@@ -67,7 +61,18 @@ export async function reserve(
     // Its nonce has moved: the balances have what it did.
     if (nonce === undefined || nonce === one.nonce) deduct(spendable, facts, one)
   }
-  return { lanes, spendable, pay: await rulesOf(tx, chain, spendable, withdrawals, unitPrice) }
+  const owed = await owedOn(tx, NETWORK, withdrawals, chain.reserveAfterMs)
+  const money = moneyOf(spendable, unitPrice)
+  return { lanes, spendable, pay: (withdrawal, cost) => payFrom(money, owed, withdrawal, cost) }
+}
+
+function moneyOf(spendable: Map<string, bigint>, unitPrice: bigint): Money {
+  const typicalFee = feeOf({ unitPrice, unitLimit: UNITS_TYPICAL })
+  return {
+    ...{ spendable, ownAsset: GAS_ASSET, unitsOf: onChain, feeOf: () => typicalFee },
+    text: (asset, units) => `${offChain(asset, units)} ${asset}`,
+    wallet: 'the hot wallet',
+  }
 }
 
 /** The most that the sweeps under way can take, each with an account of the wallet's own: sweeping asks for no reservation. */
@@ -91,70 +96,6 @@ function deduct(spendable: Map<string, bigint>, facts: Facts, one: ParsedPayment
   const rent = one.madeFor === undefined ? 0n : facts.rentOfToken(one.program)
   const [asset] = [...facts.tokens].find(([, { mint }]) => mint === one.mint) ?? []
   const native = one.mint === undefined ? one.units : 0n
-  spend(spendable, GAS_ASSET, native + feeOf(one) + rent)
-  if (asset !== undefined) spend(spendable, asset, one.units)
-}
-
-function spend(spendable: Map<string, bigint>, asset: string, units: bigint): void {
-  const before = spendable.get(asset)
-  if (before !== undefined) spendable.set(asset, before - units)
-}
-
-/** How payments are taken out of the spendable amounts, in the order of `decide`. */
-async function rulesOf(
-  tx: Transaction,
-  chain: SolanaChain,
-  spendable: Map<string, bigint>,
-  withdrawals: readonly Withdrawal[],
-  unitPrice: bigint,
-): Promise<Reservation['pay']> {
-  const reserved = await longestWaiting(tx, NETWORK, chain.reserveAfterMs)
-  const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, NETWORK) : []
-  const typicalFee = feeOf({ unitPrice, unitLimit: UNITS_TYPICAL })
-  const text = (asset: string, units: bigint) =>
-    `${units < 0n ? '-' : ''}${offChain(asset, units < 0n ? -units : units)} ${asset}`
-  const left = (asset: string) => spendable.get(asset) ?? 0n
-
-  function keptForOlder({ transfer_id, asset }: Withdrawal, units: bigint): WaitingReason | undefined {
-    let kept = 0n
-    for (const older of reserved) {
-      if (older.transfer_id >= transfer_id) continue
-      if (older.asset === asset) kept += onChain(asset, older.amount)
-      if (asset === GAS_ASSET) kept += typicalFee
-      if (kept === 0n || left(asset) >= kept + units) continue
-      const detail = `the hot wallet has ${text(asset, left(asset))} left, and keeps ${text(asset, kept)} for withdrawal ${older.transfer_id}, which has waited too long`
-      return { code: 'KEPT_FOR_OLDER', detail }
-    }
-    return undefined
-  }
-
-  function keptForCustomers(send: Withdrawal, units: bigint): WaitingReason | undefined {
-    if (!isTreasurySend(send)) return undefined
-    if (unsigned === undefined) return NEEDS_UNKNOWN
-    let needed = 0n
-    for (const theirs of unsigned) {
-      if (theirs.asset === send.asset) needed += onChain(send.asset, theirs.amount)
-      if (send.asset === GAS_ASSET) needed += BigInt(theirs.count) * typicalFee
-    }
-    if (needed === 0n || left(send.asset) >= needed + units) return undefined
-    return neededByCustomers(text(send.asset, left(send.asset)), text(send.asset, needed))
-  }
-
-  return (withdrawal, cost) => {
-    const { asset, amount } = withdrawal
-    const units = onChain(asset, amount)
-    const kept = keptForOlder(withdrawal, units) ?? keptForCustomers(withdrawal, units)
-    if (kept !== undefined) return kept
-    const short = (of: string, needed: bigint, purpose: string) =>
-      `the hot wallet has ${text(of, left(of))} left, the withdrawal needs ${text(of, needed)}${purpose}`
-    const isNative = asset === GAS_ASSET
-    const needed = isNative ? units + cost : units
-    if (left(asset) < needed)
-      return { code: 'HOT_WALLET_SHORT', detail: short(asset, needed, isNative ? ' with its fee' : '') }
-    if (!isNative && left(GAS_ASSET) < cost)
-      return { code: 'FEE_NOT_COVERED', detail: short(GAS_ASSET, cost, ' for its fee') }
-    spend(spendable, asset, needed)
-    if (!isNative) spend(spendable, GAS_ASSET, cost)
-    return undefined
-  }
+  deductFrom(spendable, GAS_ASSET, native + feeOf(one) + rent)
+  if (asset !== undefined) deductFrom(spendable, asset, one.units)
 }

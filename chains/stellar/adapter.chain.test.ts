@@ -10,10 +10,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Account, Asset, Keypair, Memo, Operation, TransactionBuilder } from '@stellar/stellar-base'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { dieAtEachStep, type Failures } from '../../test/failures.ts'
 import { startStellarModel, type StellarModel } from '../../test/stellar-model.ts'
 import {
-  credit,
   newCustomer,
   ROW_MACS,
   startTestService,
@@ -21,16 +19,16 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
+import { keptOf, order, readTransfer, settle, sumOn, work } from '../../test/payouts-on.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
-import { parseAmount, parseStoredAmount } from '../../src/contract/assets/amount.ts'
-import { transaction, type Database } from '../../src/db/database.ts'
+import { parseAmount } from '../../src/contract/assets/amount.ts'
+import { transaction } from '../../src/db/database.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { insertDepositAddress } from '../../src/money/records/deposit-address.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
 import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts'
-import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { stellarAdapter } from './adapter.ts'
 import type { StellarConfig } from './chain.ts'
@@ -88,55 +86,26 @@ function newDestination(): string {
   return account
 }
 
-async function withdraw(
+const withdraw = (
   customer: TestCustomer,
   asset: string,
   amount: string,
   destination_address = newDestination(),
   memo?: string,
-): Promise<Transfer> {
-  await credit(service.ledger, customer, asset, '100')
-  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
-    profile_id: customer.profile_id,
-    asset,
-    amount,
-    crypto_network: 'STELLAR',
-    destination_address,
-    ...(memo !== undefined && { memo }),
-  })
-  expect({ status, body }).toMatchObject({ status: 200 })
-  return body
-}
-const read = async (customer: TestCustomer, { id }: { id: string }) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+): Promise<Transfer> =>
+  order(
+    service,
+    customer,
+    { crypto_network: 'STELLAR', asset, amount, destination_address, ...(memo !== undefined && { memo }) },
+    '100',
+  )
 
 /** One round of the worker, with everything due, and a ledger after it. */
-async function step(
-  { networks }: Pick<Wallet, 'networks'>,
-  { db = service.db, seconds = 5 }: { db?: Database; seconds?: number } = {},
-) {
-  await hurryUnlocked(service.db, { endLeases: true })
-  await settleWithdrawals(db, networks).finally(() => model.close(seconds))
-}
-async function settleAll(wallet: Wallet): Promise<number> {
-  for (let round = 1; round <= 200; round++) {
-    await step(wallet)
-    const { rowCount } = await service.db.query(`select from transfers where status = 'PENDING'`)
-    if (rowCount === 0) return round
-  }
-  const { rows } = await service.db.query(
-    'select state, waiting_code, waiting_detail from outgoing_transfers where due_at is not null',
-  )
-  throw new Error(`the worker does not come to an end: ${JSON.stringify(rows.slice(0, 3))}`)
-}
-
-async function onLedger(customers: TestCustomer[], account: string, asset: string): Promise<bigint> {
-  const { rows } = await service.db.query<{ sum: string | null }>(
-    'select sum(amount) from entries where customer_id = any ($1::uuid[]) and account = $2 and asset = $3',
-    [customers.map(({ customer_id }) => customer_id), account, asset],
-  )
-  return parseStoredAmount(rows[0]!.sum ?? '0', 7)
-}
+const step = ({ networks }: Pick<Wallet, 'networks'>) =>
+  work(service.db, networks).finally(() => model.close())
+const settleAll = ({ networks }: Wallet) => settle(service.db, networks, () => model.close())
+const onLedger = (customers: TestCustomer[], account: string, asset: string) =>
+  sumOn(service.db, account, asset, customers)
 
 /** Invariants 2 and 3, of a wallet that was alone in the ledgers of these customers. */
 async function requireAgreement({ adapter }: Wallet, customers: TestCustomer[]): Promise<void> {
@@ -167,14 +136,7 @@ const paymentsTo = (address: string, asset = 'native') => {
   )
 }
 
-const codeOf = async ({ id }: { id: string }) => {
-  const { rows } = await service.db.query<{
-    waiting_code: string | null
-    state: string
-    raw_transaction: Buffer | null
-  }>('select waiting_code, state, raw_transaction from outgoing_transfers where transfer_id = $1', [id])
-  return rows[0]!
-}
+const codeOf = (one: { id: string }) => keptOf(service.db, one)
 
 /** A transaction by somebody with a key, outside of Bursar. */
 function byHand(key: Keypair, operation: ReturnType<typeof Operation.payment>, memo: Memo = Memo.none()) {
@@ -185,24 +147,6 @@ function byHand(key: Keypair, operation: ReturnType<typeof Operation.payment>, m
     .build()
   built.sign(key)
   return built
-}
-
-/** Runs work with these failures at the worker's steps: statements, and requests to Horizon. */
-async function failing(failures: Failures, work: () => Promise<void>): Promise<void> {
-  const real = globalThis.fetch
-  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation((...request) =>
-    failures.around(
-      () => real(...request),
-      () => {
-        throw new Error('the worker died here')
-      },
-    ),
-  )
-  try {
-    await work()
-  } finally {
-    spy.mockRestore()
-  }
 }
 
 // ---------------------------------------------------------------------------------------------- withdrawals
@@ -221,7 +165,7 @@ test('XLM and a token are paid once: to accounts, new accounts and muxed ones, w
   ]
   await settleAll(wallet)
   for (const order of orders) {
-    const ended = await read(customer, order)
+    const ended = await readTransfer(customer, order)
     expect(ended).toMatchObject({ status: 'COMPLETED', crypto_tx_index: '0' })
     const made = model.made().find(({ inner }) => inner === ended.crypto_tx_hash)
     expect(made?.record).toMatchObject({ successful: true, fee_account: wallet.address })
@@ -231,7 +175,7 @@ test('XLM and a token are paid once: to accounts, new accounts and muxed ones, w
   }
   const memos = await Promise.all(
     orders.slice(3).map(async (order) => {
-      const { crypto_tx_hash } = await read(customer, order)
+      const { crypto_tx_hash } = await readTransfer(customer, order)
       const { memo, memo_type } = model.made().find(({ inner }) => inner === crypto_tx_hash)!.record
       return [memo_type, memo]
     }),
@@ -266,8 +210,8 @@ test('a payment that would fail is refunded unsigned, and delays no other', asyn
     await withdraw(customer, 'PYUSD', '1'),
   ]
   await settleAll(wallet)
-  for (const one of refused) expect(await read(customer, one)).toMatchObject({ status: 'FAILED' })
-  for (const one of paid) expect(await read(customer, one)).toMatchObject({ status: 'COMPLETED' })
+  for (const one of refused) expect(await readTransfer(customer, one)).toMatchObject({ status: 'FAILED' })
+  for (const one of paid) expect(await readTransfer(customer, one)).toMatchObject({ status: 'COMPLETED' })
   expect(model.made()).toHaveLength(2)
   await requireAgreement(wallet, [customer])
 })
@@ -276,18 +220,17 @@ test('a payment that fails on the network is refunded with its fee posted, and t
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const to = newDestination()
   const [failing, good] = [await withdraw(customer, 'PYUSD', '1', to), await withdraw(customer, 'PYUSD', '2')]
-  await hurryUnlocked(service.db, { endLeases: true })
-  await settleWithdrawals(service.db, wallet.networks)
+  await work(service.db, wallet.networks)
   model.find(to)!.lines.clear()
   model.close()
   await settleAll(wallet)
-  expect(await read(customer, failing)).toMatchObject({
+  expect(await readTransfer(customer, failing)).toMatchObject({
     status: 'FAILED',
     status_details: {
       invalid_destination_address: { message: 'the network refused the payment: paymentNoTrust' },
     },
   })
-  expect(await read(customer, good)).toMatchObject({ status: 'COMPLETED' })
+  expect(await readTransfer(customer, good)).toMatchObject({ status: 'COMPLETED' })
   expect(
     model
       .made()
@@ -301,8 +244,7 @@ test('one Horizon that says a payment failed refunds nothing', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const to = newDestination()
   const failing = await withdraw(customer, 'PYUSD', '1', to)
-  await hurryUnlocked(service.db, { endLeases: true })
-  await settleWithdrawals(service.db, wallet.networks)
+  await work(service.db, wallet.networks)
   model.find(to)!.lines.clear()
   model.close()
   const by = (verifyHorizonUrl: string | undefined): Pick<Wallet, 'networks'> => {
@@ -315,47 +257,23 @@ test('one Horizon that says a payment failed refunds nothing', async () => {
   ] as const) {
     for (let round = 1; round <= 2; round++) await step({ ...wallet, ...by(second) })
     expect(await codeOf(failing)).toMatchObject({ state: 'BROADCAST', waiting_code: code })
-    expect(await read(customer, failing)).toMatchObject({ status: 'PENDING' })
+    expect(await readTransfer(customer, failing)).toMatchObject({ status: 'PENDING' })
   }
   await settleAll(wallet)
-  expect(await read(customer, failing)).toMatchObject({ status: 'FAILED' })
+  expect(await readTransfer(customer, failing)).toMatchObject({ status: 'FAILED' })
   await requireAgreement(wallet, [customer])
 })
-
-test.each(['BEFORE', 'AFTER'] as const)(
-  'a worker that dies %s any one step pays each withdrawal once',
-  async (failure) => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet()]
-    await dieAtEachStep(failure, 10, async (failures) => {
-      const orders = [await withdraw(customer, 'XLM', '1'), await withdraw(customer, 'PYUSD', '1')]
-      const db = failures.database(service.db)
-      const networks = new Map([['STELLAR', stellarAdapter(wallet.config, db)]]) as Networks
-      for (let round = 1; round <= 5 && !failures.died; round++)
-        await failing(failures, () => step({ networks }, { db }).catch(() => undefined))
-      await settleAll(wallet)
-      for (const order of orders) {
-        expect(await read(customer, order)).toMatchObject({ status: 'COMPLETED' })
-        expect(paymentsTo(order.destination_address!, order.asset === 'XLM' ? 'native' : TOKEN)).toHaveLength(
-          1,
-        )
-      }
-    })
-    await requireAgreement(wallet, [customer])
-  },
-)
 
 test('bytes that the node drops are broadcast again until their time bound; then the payment is signed anew with their number', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const order = await withdraw(customer, 'XLM', '1')
-  await hurryUnlocked(service.db)
-  await settleWithdrawals(service.db, wallet.networks)
+  await work(service.db, wallet.networks)
   const first = (await codeOf(order)).raw_transaction!
   model.drop()
   model.close(20)
   await hurryUnlocked(service.db, { endLeases: true })
   for (let round = 1; round <= 3; round++) {
-    await hurryUnlocked(service.db, { endLeases: true })
-    await settleWithdrawals(service.db, wallet.networks)
+    await work(service.db, wallet.networks)
   }
   expect(model.waiting()).toBe(1)
   expect((await codeOf(order)).raw_transaction).toEqual(first)
@@ -363,8 +281,7 @@ test('bytes that the node drops are broadcast again until their time bound; then
   model.drop()
   model.close(301)
   for (let round = 1; round <= 4; round++) {
-    await hurryUnlocked(service.db, { endLeases: true })
-    await settleWithdrawals(service.db, wallet.networks)
+    await work(service.db, wallet.networks)
   }
   const second = (await codeOf(order)).raw_transaction!
   expect(second).not.toEqual(first)
@@ -422,20 +339,19 @@ test('a payment whose record Horizon garbles waits alone', async () => {
     model.lies((_, path) => (path === `/transactions/${hash}` ? { status: 200, body: record } : undefined))
     await step(wallet).catch(() => undefined)
     await step(wallet).catch(() => undefined)
-    expect(await read(customer, orders[0]!)).toMatchObject({ status: 'PENDING' })
-    expect(await read(customer, orders[1]!)).toMatchObject({ status: 'COMPLETED' })
+    expect(await readTransfer(customer, orders[0]!)).toMatchObject({ status: 'PENDING' })
+    expect(await readTransfer(customer, orders[1]!)).toMatchObject({ status: 'COMPLETED' })
   }
   model.lies(undefined)
   await settleAll(wallet)
-  expect(await read(customer, orders[0]!)).toMatchObject({ status: 'COMPLETED' })
+  expect(await readTransfer(customer, orders[0]!)).toMatchObject({ status: 'COMPLETED' })
   await requireAgreement(wallet, [customer])
 })
 
 test('a fee bump that somebody else makes of a payment pays it once, and costs the platform nothing', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const order = await withdraw(customer, 'XLM', '1')
-  await hurryUnlocked(service.db)
-  await settleWithdrawals(service.db, wallet.networks)
+  await work(service.db, wallet.networks)
   const raw = (await codeOf(order)).raw_transaction!
   const inner = innerOf(raw.toString('base64'), model.passphrase)
   const stranger = Keypair.random()
@@ -445,7 +361,7 @@ test('a fee bump that somebody else makes of a payment pays it once, and costs t
   model.drop()
   model.submit(bump)
   await settleAll(wallet)
-  expect(await read(customer, order)).toMatchObject({
+  expect(await readTransfer(customer, order)).toMatchObject({
     status: 'COMPLETED',
     crypto_tx_hash: inner.hash().toString('hex'),
   })
@@ -454,7 +370,7 @@ test('a fee bump that somebody else makes of a payment pays it once, and costs t
   // It is no unknown spend either.
   const next = await withdraw(customer, 'XLM', '1')
   await settleAll(wallet)
-  expect(await read(customer, next)).toMatchObject({ status: 'COMPLETED' })
+  expect(await readTransfer(customer, next)).toMatchObject({ status: 'COMPLETED' })
   await requireAgreement(wallet, [customer])
 })
 
@@ -463,8 +379,7 @@ test('a foreign transaction with the number of a payment ends its bytes, and it 
   const [lane] = laneKeys(wallet.hotWallet, 1)
   model.find(lane!.publicKey())!.native = 10_000_000n
   const order = await withdraw(customer, 'XLM', '1')
-  await hurryUnlocked(service.db)
-  await settleWithdrawals(service.db, wallet.networks)
+  await work(service.db, wallet.networks)
   model.drop()
   const foreign = byHand(
     lane!,
@@ -477,59 +392,8 @@ test('a foreign transaction with the number of a payment ends its bytes, and it 
     [order.id],
   )
   expect(rows.map(({ used_by }) => used_by)).toEqual([foreign.hash().toString('hex'), null])
-  expect(await read(customer, order)).toMatchObject({ status: 'COMPLETED' })
+  expect(await readTransfer(customer, order)).toMatchObject({ status: 'COMPLETED' })
   expect(paymentsTo(order.destination_address!)).toHaveLength(1)
-})
-
-test('what the hot wallet sent without this database stops signing until an operator says what it was', async () => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet()]
-  const lost = await withdraw(customer, 'PYUSD', '7')
-  await settleAll(wallet)
-  const hash = (await read(customer, lost)).crypto_tx_hash!
-  // The database is restored from before the payment: the withdrawal is unsigned there.
-  const again = await withdraw(customer, 'PYUSD', '7', lost.destination_address)
-  await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
-  await service.owner.query(`delete from wallet_checks where network = 'STELLAR'`)
-  await service.owner.query(
-    'update outgoing_transfers set crypto_tx_hash = null, raw_transaction = null where transfer_id = $1',
-    [lost.id],
-  )
-  await service.owner.query(
-    'update transfers set crypto_tx_hash = null, crypto_tx_index = null where id = $1',
-    [lost.id],
-  )
-  for (let round = 1; round <= 3; round++) await step(wallet)
-  expect(await codeOf(again)).toMatchObject({ state: 'HELD', waiting_code: 'UNKNOWN_SPENDS' })
-  await expect(
-    acknowledgeTransaction(service.db, wallet.adapter, 'STELLAR', hash, { origin: TEST_ORIGIN }),
-  ).rejects.toThrow(again.id)
-  await markWithdrawalPaid(service.db, wallet.networks, again.id, hash, TEST_ORIGIN)
-  await settleAll(wallet)
-  expect(await read(customer, again)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
-  expect(paymentsTo(lost.destination_address!, TOKEN)).toHaveLength(1)
-
-  // A payment by hand, to cold storage.
-  const cold = byHand(
-    wallet.hotWallet,
-    Operation.payment({ destination: newDestination(), asset: Asset.native(), amount: '25' }),
-  )
-  model.submit(cold)
-  const next = await withdraw(customer, 'XLM', '1')
-  for (let round = 1; round <= 3; round++) await step(wallet)
-  expect(await codeOf(next)).toMatchObject({ state: 'HELD', waiting_code: 'UNKNOWN_SPENDS' })
-  const acknowledged = await acknowledgeTransaction(
-    service.db,
-    wallet.adapter,
-    'STELLAR',
-    cold.hash().toString('hex'),
-    { origin: TEST_ORIGIN },
-  )
-  expect(acknowledged).toMatchObject({
-    moved: [{ asset: 'XLM', amount: '-25' }],
-    networkFee: { amount: '0.00001' },
-  })
-  await settleAll(wallet)
-  expect(await read(customer, next)).toMatchObject({ status: 'COMPLETED' })
 })
 
 test('the clock of the worker itself does not matter', async () => {
@@ -614,7 +478,7 @@ test('withdrawals that must wait leave the lanes to later ones', async () => {
   await step(wallet)
   for (const one of revoked)
     expect(await codeOf(one)).toMatchObject({ state: 'HELD', waiting_code: 'TOKEN_REFUSES' })
-  expect(await read(customer, refused)).toMatchObject({ status: 'FAILED' })
+  expect(await readTransfer(customer, refused)).toMatchObject({ status: 'FAILED' })
   for (const one of good) expect((await codeOf(one)).raw_transaction).not.toBeNull()
   line.isAuthorized = true
   await settleAll(wallet)
@@ -738,8 +602,7 @@ test('a second Horizon must show a deposit, and what has used a number', async (
   const [lane] = laneKeys(wallet.hotWallet, 1)
   model.find(lane!.publicKey())!.native = 10_000_000n
   const order = await withdraw(customer, 'XLM', '1')
-  await hurryUnlocked(service.db)
-  await settleWithdrawals(service.db, both.networks)
+  await work(service.db, both.networks)
   model.drop()
   model.submit(
     byHand(lane!, Operation.payment({ destination: newDestination(), asset: Asset.native(), amount: '0.5' })),

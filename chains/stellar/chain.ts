@@ -1,7 +1,6 @@
 import { Keypair, Networks } from '@stellar/stellar-base'
 import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import { ASSETS } from '../../src/contract/assets/catalogue.ts'
-import type { Queryable } from '../../src/db/database.ts'
 import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import { NoSigningKey } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
@@ -113,17 +112,4 @@ export function asSecondHas(chain: StellarChain, what: string): StellarChain | u
   const { second, mode } = chain
   if (second === undefined && mode === 'live') throw new Error(`${what}: ${NOTHING_ELSE}`)
   return second && { ...chain, horizon: second }
-}
-
-/** Those of these transactions that this database knows: it signed them, or an operator acknowledged them. */
-export async function knownAmong(db: Queryable, hashes: readonly string[]): Promise<Set<string>> {
-  if (hashes.length === 0) return new Set()
-  const { rows } = await db.query<{ crypto_tx_hash: string }>(
-    `
-    select crypto_tx_hash from network_transactions where network = 'STELLAR' and crypto_tx_hash = any ($1)
-    union
-    select crypto_tx_hash from acknowledged_transactions where network = 'STELLAR' and crypto_tx_hash = any ($1)`,
-    [hashes],
-  )
-  return new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
 }

@@ -6,7 +6,8 @@ import type {
   PaidWithdrawal,
   PaymentOnChain,
 } from '../../src/networks/network.ts'
-import { asSecondHas, decimalOf, knownAmong, stroops, type StellarChain } from './chain.ts'
+import { asSecondHas, decimalOf, stroops, type StellarChain } from './chain.ts'
+import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { arrivalIn } from './deposits.ts'
 import { isOurs, muxed, paymentIn } from './envelope.ts'
 import { PAGE, type OperationRecord, type TransactionRecord } from './horizon.ts'
@@ -76,7 +77,7 @@ async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promi
   const inner = hashIn(chain, record)
   if (inner !== hash)
     throw new Error(`${hash} wraps ${inner ?? 'what cannot be read'}: name the transaction in it`)
-  if ((await knownAmong(db, [hash])).has(hash)) throw new Error(`${hash} is known`)
+  if ((await unrecordedAmong(db, 'STELLAR', [hash])).length === 0) throw new Error(`${hash} is known`)
   const path = `/transactions/${hash}/operations?join=transactions&limit=${PAGE}`
   for (const one of await chain.horizon.records<OperationRecord>(path)) {
     const number = one.source_account === chain.address ? undefined : (await arrivalIn(chain, one))?.number

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../../src/db/database.ts'
 import type { DepositScan, DepositVerdict, FoundDeposit, NewAddress } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
-import { knownAmong, stroops, type StellarChain } from './chain.ts'
+import { stroops, type StellarChain } from './chain.ts'
+import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { muxed } from './envelope.ts'
 import { PAGE, type OperationRecord } from './horizon.ts'
 import { hashIn } from './status.ts'
@@ -149,11 +150,9 @@ async function depositsIn(
       own: one.source_account === chain.address ? hashIn(chain, one.transaction!) : undefined,
     })
   }
-  const own = await knownAmong(
-    db,
-    found.flatMap((one) => one.own ?? []),
-  )
-  return found.flatMap(({ own: hash, ...one }) => (hash === undefined || own.has(hash) ? one : []))
+  const hashes = found.flatMap((one) => one.own ?? [])
+  const byHand = new Set(await unrecordedAmong(db, 'STELLAR', hashes))
+  return found.flatMap(({ own, ...one }) => (own !== undefined && byHand.has(own) ? [] : one))
 }
 
 /** What an operation has brought to the account, and for which number; undefined where it brought nothing to one. */

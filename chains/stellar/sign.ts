@@ -1,19 +1,11 @@
 import type { Transaction } from '../../src/db/database.ts'
 import { addressRefusal, memoRefusal } from '../../src/contract/addresses/destination-rules.ts'
 import { inOrder } from '../../src/networks/in-order.ts'
-import {
-  isTreasurySend,
-  longestWaiting,
-  NEEDS_UNKNOWN,
-  neededByCustomers,
-  unsignedWithdrawals,
-  type Reserved,
-  type Unsigned,
-} from '../../src/networks/longest-waiting.ts'
 import type { NetworkFee, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { selectPaying, selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import { DestinationRefused, NodeRefusal } from '../../src/networks/node-failure.ts'
 import { deferred, reasonOfFailure, type WaitingReason } from '../../src/networks/waiting.ts'
+import { deduct, owedFirst, owedOn, spend, whyShort, type Money } from '../kit/owed-first.ts'
 import {
   ACCOUNT_MINIMUM,
   balanceOf,
@@ -84,22 +76,19 @@ export async function sign(
   if ('code' in opened) return withdrawals.map(() => deferred(opened))
   const { wallet, left, places, closedAt } = opened
   const before = await passedBefore(tx, chain, withdrawals)
-  const reserved = await longestWaiting(tx, 'STELLAR', chain.reserveAfterMs)
-  const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, 'STELLAR') : []
+  const owed = await owedOn(tx, 'STELLAR', withdrawals, chain.reserveAfterMs)
   const judged = new Map<Withdrawal, Judged>()
   /** Those that are neither refused nor deferred, with their places, where the others are decided. */
   const decide = () => {
-    const [amounts, free] = [new Map(left), [...places]]
+    const [money, free] = [moneyOf(new Map(left), feeMax), [...places]]
     return inOrder<Place | NotSigned>(withdrawals, (withdrawal) => {
       const verdict = judged.get(withdrawal)
       if (verdict !== undefined && 'outcome' in verdict) return verdict
-      const short = whyShort(withdrawal, { left: amounts, feeMax, reserved, unsigned })
+      const short = owedFirst(money, owed, withdrawal) ?? whyShort(money, withdrawal, feeMax)
       if (short !== undefined) return deferred(short)
       const place = takePlace(free, before.get(withdrawal.transfer_id))
       if (place === undefined) return NO_LANE
-      const { asset, amount } = withdrawal
-      amounts.set(asset, amounts.get(asset)! - stroops(amount))
-      amounts.set(GAS_ASSET, amounts.get(GAS_ASSET)! - feeMax)
+      spend(money, withdrawal, feeMax)
       return place
     })
   }
@@ -172,16 +161,21 @@ async function openWallet(
   const left = new Map(
     [...chain.assets].map(([symbol, asset]) => [symbol, spendableOf(wallet, asset)] as const),
   )
-  const pay = (symbol: string, amount: bigint) => void left.set(symbol, left.get(symbol)! - amount)
   const symbolOf = new Map([...chain.assets].map(([symbol, asset]) => [asset, symbol]))
   for (const { asset, amount } of open) {
-    pay(GAS_ASSET, feeMax)
-    const symbol = symbolOf.get(asset)
-    if (symbol !== undefined) pay(symbol, stroops(amount))
+    deduct(left, GAS_ASSET, feeMax)
+    deduct(left, symbolOf.get(asset) ?? '', stroops(amount))
   }
   const places = await placesOf(chain, wallet, new Set(open.map(({ lane }) => lane)))
   return { wallet, left, places, closedAt }
 }
+
+/** Each payment may cost `feeMax`. */
+const moneyOf = (spendable: Map<string, bigint>, feeMax: bigint): Money => ({
+  ...{ spendable, ownAsset: GAS_ASSET, unitsOf: (_asset, amount) => stroops(amount), feeOf: () => feeMax },
+  text: (asset, units) => `${decimalOf(units)} ${asset}`,
+  wallet: 'beyond its reserve, the hot wallet',
+})
 
 const NO_LANE = deferred({
   code: 'IN_FLIGHT_LIMIT',
@@ -327,51 +321,4 @@ export function refusesDestination(chain: StellarChain, address: string): string
   if (address === chain.address) return 'it is the wallet that withdrawals are paid from'
   const isLane = chain.keys?.lanes.some((key) => key.publicKey() === accountIn(address).account)
   return isLane ? 'it is an account of the wallet that withdrawals are paid from' : undefined
-}
-
-// ---------------------------------------------------------------------------------------------- the hot wallet
-
-/** Why the hot wallet does not pay a withdrawal now. */
-function whyShort(
-  withdrawal: Withdrawal,
-  {
-    left,
-    feeMax,
-    reserved,
-    unsigned,
-  }: {
-    left: ReadonlyMap<string, bigint>
-    feeMax: bigint
-    reserved: readonly Reserved[]
-    unsigned: readonly Unsigned[] | undefined
-  },
-): WaitingReason | undefined {
-  const { asset, amount, transfer_id } = withdrawal
-  const isNative = asset === GAS_ASSET
-  const [has, gas] = [left.get(asset)!, left.get(GAS_ASSET)!]
-  const needed = stroops(amount) + (isNative ? feeMax : 0n)
-  const text = (units: bigint) => `${decimalOf(units)} ${asset}`
-  const older = reserved.find((one) => one.asset === asset && one.transfer_id < transfer_id)
-  if (older !== undefined && has < stroops(older.amount) + needed) {
-    const detail = `the hot wallet has ${text(has)} left, and keeps ${older.amount} for withdrawal ${older.transfer_id}, which has waited too long`
-    return { code: 'KEPT_FOR_OLDER', detail }
-  }
-  if (isTreasurySend(withdrawal)) {
-    if (unsigned === undefined) return NEEDS_UNKNOWN
-    let theirs = 0n
-    for (const one of unsigned) {
-      if (one.asset === asset) theirs += stroops(one.amount)
-      if (isNative) theirs += BigInt(one.count) * feeMax
-    }
-    if (theirs > 0n && has < theirs + needed) return neededByCustomers(text(has), text(theirs))
-  }
-  if (has < needed) {
-    const detail = `the hot wallet has ${text(has)} left beyond its reserve, the withdrawal needs ${text(needed)}`
-    return { code: 'HOT_WALLET_SHORT', detail }
-  }
-  if (!isNative && gas < feeMax) {
-    const detail = `the hot wallet has ${decimalOf(gas)} XLM left beyond its reserve, the fee may be ${decimalOf(feeMax)}`
-    return { code: 'FEE_NOT_COVERED', detail }
-  }
-  return undefined
 }

@@ -11,6 +11,7 @@ import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE, PERSON_JUDGES } from '../../src/networks/one-node.ts'
 import { reasonOfFailure, type WaitingReason } from '../../src/networks/waiting.ts'
+import { mayBeMined } from '../kit/nonce-used.ts'
 import { decimalOf, GAS_ASSET, type StellarChain } from './chain.ts'
 import { innerOf, isOurs, paymentIn } from './envelope.ts'
 import { HorizonRefusal, PAGE, type StellarAccount, type TransactionRecord } from './horizon.ts'
@@ -178,13 +179,6 @@ interface AnyResult {
 // ---------------------------------------------------------------------------------------------- bytes that have ended
 
 const PASSED = /^time bound passed in ledger ([0-9]+)$/
-const RECHECK_MS = 30_000
-
-const unresolved = (detail: string): NonceEnd => ({
-  state: 'UNRESOLVED',
-  reason: { code: 'NONCE_USED', detail, recheckMs: RECHECK_MS },
-  mayBeMined: true,
-})
 
 /**
  * Whether kept bytes can never be made. Two things prove it. Another transaction has their sequence number: its bytes, signed
@@ -199,19 +193,19 @@ async function endOf(chain: StellarChain, withdrawal: BroadcastWithdrawal): Prom
   // The ledger first: the lane as it was later is what counts.
   const { history_latest_ledger: newest, closedAt } = await chain.horizon.root()
   const { record, ledger } = await chain.horizon.findAt<StellarAccount>(`/accounts/${lane}`)
-  if (record === undefined) return unresolved(`Horizon has no account ${lane}, which numbers its transaction`)
+  if (record === undefined) return mayBeMined(`Horizon has no account ${lane}, which numbers its transaction`)
   const alone = chain.second === undefined && chain.mode === 'live' ? `; ${NOTHING_ELSE}` : ''
   if (BigInt(record.sequence) >= sequence) {
     const user = await provenUserOf(chain, lane, sequence)
     // It is the payment itself, which Horizon shows in a moment, or it says of the lane what it cannot show.
     if (user === undefined || [crypto_tx_hash, ...replaced].includes(user))
-      return unresolved(`sequence ${sequence} of ${lane} is used, and Horizon does not show by what${alone}`)
+      return mayBeMined(`sequence ${sequence} of ${lane} is used, and Horizon does not show by what${alone}`)
     return { state: 'VOID', usedBy: user }
   }
   if (closedAt <= maxTime || ledger === undefined || ledger < newest) return undefined
   // Once more, now that the ledger is known to be in: only what it has after that counts.
   if ((await findTransaction(chain, crypto_tx_hash)) !== undefined)
-    return unresolved('it is in a ledger after all')
+    return mayBeMined('it is in a ledger after all')
   return { state: 'VOID', usedBy: `time bound passed in ledger ${newest}` }
 }
 
@@ -260,12 +254,12 @@ export async function usedBy(
   what: string,
 ): Promise<NonceEnd> {
   if ((await findTransaction(chain, withdrawal.crypto_tx_hash)) !== undefined)
-    return unresolved(`${withdrawal.crypto_tx_hash} is in a ledger, and may pay it`)
+    return mayBeMined(`${withdrawal.crypto_tx_hash} is in a ledger, and may pay it`)
   const end = await endOf(chain, withdrawal)
-  if (end === undefined) return unresolved('it may be made yet: neither its number nor its time has passed')
+  if (end === undefined) return mayBeMined('it may be made yet: neither its number nor its time has passed')
   if (end.state === 'VOID' && end.usedBy !== what && !(PASSED.test(end.usedBy) && PASSED.test(what)))
     // Its time passed, and since then its number was used: both prove it.
-    return PASSED.test(what) ? end : unresolved(`${end.usedBy} ended it, and not ${what}`)
+    return PASSED.test(what) ? end : mayBeMined(`${end.usedBy} ended it, and not ${what}`)
   return end
 }
 

@@ -1,7 +1,8 @@
 import { FeeBumpTransaction, TransactionBuilder } from '@stellar/stellar-base'
 import type { Transaction } from '../../src/db/database.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
-import { knownAmong, type StellarChain } from './chain.ts'
+import { unknownSpends, unrecordedAmong } from '../kit/unknown-spends.ts'
+import type { StellarChain } from './chain.ts'
 import { PAGE, type TransactionRecord } from './horizon.ts'
 import { hashIn } from './status.ts'
 
@@ -44,12 +45,11 @@ export async function whyBlocked(tx: Transaction, chain: StellarChain): Promise<
     const path = `/accounts/${chain.address}/transactions?cursor=${from}&order=asc&limit=${PAGE}`
     const records = await chain.horizon.records<TransactionRecord>(path)
     const spends = records.filter((one) => isSpend(chain, one))
-    const known = await knownAmong(
-      tx,
-      spends.map((one) => hashIn(chain, one) ?? one.hash),
-    )
-    const unknown = spends.filter((one) => !known.has(hashIn(chain, one) ?? one.hash))
-    if (unknown[0] !== undefined) return unknownReason(unknown[0], unknown.length - 1)
+    const hashes = spends.map((one) => hashIn(chain, one) ?? one.hash)
+    const unrecorded = new Set(await unrecordedAmong(tx, 'STELLAR', hashes))
+    const [unknown, ...others] = spends.filter((_, index) => unrecorded.has(hashes[index]!))
+    if (unknown !== undefined)
+      return unknownSpends(unknown.hash, others.length, `first_ledger ${unknown.ledger + 1}`)
     from = BigInt(records.at(-1)?.paging_token ?? from)
     if (records.length < PAGE) {
       await keepChecked(tx, `${chain.address} ${from}`)
@@ -80,12 +80,4 @@ function isSpend(chain: StellarChain, { envelope_xdr }: TransactionRecord): bool
   } catch {
     return true
   }
-}
-
-function unknownReason({ hash, ledger }: TransactionRecord, others: number): WaitingReason {
-  const detail =
-    `the wallet has sent ${hash}${others > 0 ? ` and ${others} more` : ''}, which this database has no record of: it was ` +
-    `restored from an older backup, or the wallet is used elsewhere; 'bursar withdrawal mark-paid' says what was paid, ` +
-    `'bursar wallet acknowledge' what was the platform's own, first_ledger ${ledger + 1} that all up to there were looked at`
-  return { code: 'UNKNOWN_SPENDS', detail }
 }

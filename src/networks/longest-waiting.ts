@@ -1,7 +1,6 @@
 import { ifAllAnswer, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import type { PayoutNetwork, Withdrawal } from './network.ts'
-import type { WaitingReason } from './waiting.ts'
+import type { PayoutNetwork } from './network.ts'
 
 /** After this wait for the hot wallet, the amount that a withdrawal needs is kept for it: no younger one takes it. */
 const RESERVE_AFTER_MS = 1_800_000
@@ -59,13 +58,6 @@ export interface Unsigned {
   count: number
 }
 
-/** Whether a transfer goes to cold storage: it is the platform's own, and no consolidation. */
-export const isTreasurySend = ({
-  customer_id,
-  consolidation_fee_max,
-}: Pick<Withdrawal, 'customer_id' | 'consolidation_fee_max'>): boolean =>
-  customer_id === PLATFORM_ID && (consolidation_fee_max ?? null) === null
-
 /**
  * By asset, customers' PENDING withdrawals of the network that are not signed, for any reason: a send to cold storage leaves
  * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a node of the database
@@ -89,15 +81,3 @@ export async function unsignedWithdrawals(
   )
   return found?.rows
 }
-
-/** Why a send to cold storage waits where it is not known what customers need. */
-export const NEEDS_UNKNOWN: WaitingReason = {
-  code: 'KEPT_FOR_CUSTOMERS',
-  detail: `customers' withdrawals come first, and a node of the cluster does not answer: what its customers need is unknown`,
-}
-
-/** Why a send to cold storage waits: what the hot wallet has left, and what customers need. Both with their unit. */
-export const neededByCustomers = (left: string, needed: string): WaitingReason => ({
-  code: 'KEPT_FOR_CUSTOMERS',
-  detail: `customers' withdrawals come first: the hot wallet has ${left} left, and the unsigned ones need ${needed}`,
-})

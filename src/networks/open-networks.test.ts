@@ -444,7 +444,7 @@ describe('a fault is reported with its section and field:', () => {
     [
       'an account of another seed',
       stellar({ hot_wallet_address: OTHER_ACCOUNT }),
-      /^STELLAR.hot_wallet_address is not the account of/,
+      /^STELLAR.hot_wallet_address is not the address of/,
     ],
     [
       'the test network in live mode',

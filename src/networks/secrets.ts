@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
-import { privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts'
 import { Closed } from '../contract/fields.ts'
 
 /** Where a secret of a configuration file is: in the environment, or in a file of its own. */
@@ -28,12 +27,3 @@ const readSecretFile = (field: string, path: string): Promise<string> =>
   readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new Error(`${field}: ${path} cannot be read (${error.code})`)
   })
-
-/** The account of an EVM private key in hex. Throws an Error that names the field, and never shows the key. */
-export function accountOf(field: string, key: string): PrivateKeyAccount {
-  try {
-    return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
-  } catch {
-    throw new Error(`${field} is no private key of 32 bytes in hex`)
-  }
-}

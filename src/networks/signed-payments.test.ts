@@ -18,7 +18,8 @@ import {
   signPayment,
   type SolanaPayment,
 } from '../../chains/solana/transaction.ts'
-import { disagreementOf, type SignedPayment } from './signed-payments.ts'
+import type { SignedPayment } from './signed-payment.ts'
+import { disagreementOf } from './signed-payments.ts'
 import { innerOf, muxed, signPayment as signStellar } from '../../chains/stellar/envelope.ts'
 
 const account = privateKeyToAccount(generatePrivateKey())
@@ -54,21 +55,23 @@ describe('on an EVM network', () => {
   const half = 5n * 10n ** 17n
   test('a payment of the native asset matches an address in either case', async () => {
     const raw_transaction = await signedEvm({ to: HERE, value: half })
-    expect(says(paymentOf({ raw_transaction }))).toBeUndefined()
+    expect(await says(paymentOf({ raw_transaction }))).toBeUndefined()
     const lowerCase = HERE.toLowerCase()
-    expect(says(paymentOf({ raw_transaction, destination_address: lowerCase }))).toBeUndefined()
-    expect(says(paymentOf({ raw_transaction, amount: '0.50' }))).toBeUndefined()
+    expect(await says(paymentOf({ raw_transaction, destination_address: lowerCase }))).toBeUndefined()
+    expect(await says(paymentOf({ raw_transaction, amount: '0.50' }))).toBeUndefined()
   })
 
   test('another recipient, amount or data is reported', async () => {
     const elsewhere = await signedEvm({ to: THERE, value: half })
-    expect(says(paymentOf({ raw_transaction: elsewhere }))).toBe(`signed to ${THERE} for ${HERE}`)
+    expect(await says(paymentOf({ raw_transaction: elsewhere }))).toBe(`signed to ${THERE} for ${HERE}`)
     const more = await signedEvm({ to: HERE, value: half + 1n })
-    expect(says(paymentOf({ raw_transaction: more }))).toBe(`signed value ${half + 1n} for ${half}`)
+    expect(await says(paymentOf({ raw_transaction: more }))).toBe(`signed value ${half + 1n} for ${half}`)
     const call = await signedEvm({ to: HERE, value: half, data: '0x01' })
-    expect(says(paymentOf({ raw_transaction: call }))).toBe('signed data 0x01 for none')
-    expect(says(paymentOf({ raw_transaction: Buffer.from('00', 'hex') }))).toMatch(/no transaction of Bursar/)
-    expect(says(paymentOf({ raw_transaction: Buffer.from('02ff', 'hex') }))).toMatch(/cannot be read/)
+    expect(await says(paymentOf({ raw_transaction: call }))).toBe('signed data 0x01 for none')
+    expect(await says(paymentOf({ raw_transaction: Buffer.from('00', 'hex') }))).toMatch(
+      /no transaction of Bursar/,
+    )
+    expect(await says(paymentOf({ raw_transaction: Buffer.from('02ff', 'hex') }))).toMatch(/cannot be read/)
   })
 
   test('a payment of a token must match its contract, recipient and amount', async () => {
@@ -76,7 +79,7 @@ describe('on an EVM network', () => {
     const units = 25n * 10n ** BigInt(USDP.decimals)
     const usdp = (raw_transaction: Buffer) => paymentOf({ raw_transaction, asset: 'USDP', amount: '25' })
     const good = await signedEvm({ to: contract, data: transferTo(HERE, units) })
-    expect(says(usdp(good))).toBeUndefined()
+    expect(await says(usdp(good))).toBeUndefined()
     for (const [move, told] of [
       [{ to: contract, data: transferTo(THERE, units) }, /^signed recipient/],
       [{ to: contract, data: transferTo(HERE, units * 2n) }, /^signed amount/],
@@ -91,11 +94,11 @@ describe('on an EVM network', () => {
         /cannot be read/,
       ],
     ] as const)
-      expect(says(usdp(await signedEvm(move)))).toMatch(told)
+      expect(await says(usdp(await signedEvm(move)))).toMatch(told)
     // On a test network the token has another contract.
     const there = await signedEvm({ to: THERE, data: transferTo(HERE, units) })
-    expect(says(usdp(there), new Map([['ETHEREUM', { USDP: THERE }]]))).toBeUndefined()
-    expect(says(usdp(good), new Map([['ETHEREUM', { USDP: THERE }]]))).toMatch(/^signed contract/)
+    expect(await says(usdp(there), new Map([['ETHEREUM', { USDP: THERE }]]))).toBeUndefined()
+    expect(await says(usdp(good), new Map([['ETHEREUM', { USDP: THERE }]]))).toMatch(/^signed contract/)
   })
 })
 
@@ -116,7 +119,7 @@ describe('on the Bitcoin family one output pays, and further outputs do not matt
     ['BITCOIN', 'BTC', ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2']],
     ['LITECOIN', 'LTC', [addressFromBytes('LITECOIN', randomBytes(32))]],
     ['BITCOIN_CASH', 'BCH', [addressFromBytes('BITCOIN_CASH', randomBytes(32))]],
-  ])('%s', (network, asset, addresses) => {
+  ])('%s', async (network, asset, addresses) => {
     for (const destination_address of addresses) {
       const other = addressFromBytes(network, randomBytes(32))
       const payment = (outputs: [string, bigint][]) =>
@@ -129,15 +132,15 @@ describe('on the Bitcoin family one output pays, and further outputs do not matt
         })
       const units = 25_000_000n
       expect(
-        says(
+        await says(
           payment([
             [other, 7n],
             [destination_address, units],
           ]),
         ),
       ).toBeUndefined()
-      expect(says(payment([[destination_address, units - 1n]]))).toMatch(/^no output/)
-      expect(says(payment([[other, units]]))).toMatch(/^no output of the signed transaction pays 0.25/)
+      expect(await says(payment([[destination_address, units - 1n]]))).toMatch(/^no output/)
+      expect(await says(payment([[other, units]]))).toMatch(/^no output of the signed transaction pays 0.25/)
     }
   })
 })
@@ -168,25 +171,27 @@ describe('on SOLANA', () => {
       paymentOf({ raw_transaction, network: 'SOLANA', asset: 'USDC', destination_address: here, ...changes }),
     )
 
-  test('a payment of SOL or of a token must match in recipient, amount, mint and memo', () => {
+  test('a payment of SOL or of a token must match in recipient, amount, mint and memo', async () => {
     const native = { asset: 'SOL', amount: '0.0005' }
-    expect(asked(signed({}), native)).toBeUndefined()
-    expect(asked(signed({ to: there }), native)).toBe(`signed recipient ${there} for ${here}`)
-    expect(asked(signed({ units: 500_001n }), native)).toBe('signed amount 500001 for 500000')
+    expect(await asked(signed({}), native)).toBeUndefined()
+    expect(await asked(signed({ to: there }), native)).toBe(`signed recipient ${there} for ${here}`)
+    expect(await asked(signed({ units: 500_001n }), native)).toBe('signed amount 500001 for 500000')
     for (const makesAccount of [true, false]) {
-      expect(asked(signed({ token, makesAccount }))).toBeUndefined()
-      expect(asked(signed({ token, makesAccount, to: there }))).toMatch(/^signed recipient /)
+      expect(await asked(signed({ token, makesAccount }))).toBeUndefined()
+      expect(await asked(signed({ token, makesAccount, to: there }))).toMatch(/^signed recipient /)
     }
-    expect(asked(signed({ token: { ...token, mint: there } }))).toMatch(`signed mint ${there} for ${mint}`)
-    expect(asked(signed({}))).toMatch(`signed mint none for ${mint}`)
-    expect(asked(signed({ token, memo: '12' }), { memo: '12' })).toBeUndefined()
-    expect(asked(signed({ token, memo: '12' }), { memo: '13' })).toBe('signed memo 12 for 13')
-    expect(asked(signed({ token }), { memo: '13' })).toBe('signed memo null for 13')
+    expect(await asked(signed({ token: { ...token, mint: there } }))).toMatch(
+      `signed mint ${there} for ${mint}`,
+    )
+    expect(await asked(signed({}))).toMatch(`signed mint none for ${mint}`)
+    expect(await asked(signed({ token, memo: '12' }), { memo: '12' })).toBeUndefined()
+    expect(await asked(signed({ token, memo: '12' }), { memo: '13' })).toBe('signed memo 12 for 13')
+    expect(await asked(signed({ token }), { memo: '13' })).toBe('signed memo null for 13')
     // An account that requires any memo gets one.
-    expect(asked(signed({ token, memo: 'Bursar' }), { memo: null })).toBeUndefined()
+    expect(await asked(signed({ token, memo: 'Bursar' }), { memo: null })).toBeUndefined()
   })
 
-  test('a payment is signed again with nothing but another price', () => {
+  test('a payment is signed again with nothing but another price', async () => {
     for (const payment of [{}, { token, makesAccount: true, memo: '12' }, { token }]) {
       const first = signed(payment)
       const again = signAgain(hotWallet, first, 9n).raw_transaction
@@ -196,25 +201,25 @@ describe('on SOLANA', () => {
     }
   })
 
-  test('bytes that do more than one payment cannot be read as one', () => {
+  test('bytes that do more than one payment cannot be read as one', async () => {
     const brief = signBriefly(
       hotWallet,
       instructionsOf({ from: hotWallet.address, to: here, units: 1n, memo: null }),
       terms.nonce,
     )
-    expect(asked(brief.raw_transaction)).toMatch(/cannot be read: it uses no durable nonce/)
-    expect(asked(Buffer.of(1, 2, 3))).toMatch(/cannot be read/)
+    expect(await asked(brief.raw_transaction)).toMatch(/cannot be read: it uses no durable nonce/)
+    expect(await asked(Buffer.of(1, 2, 3))).toMatch(/cannot be read/)
   })
 })
 
-test('on a simulated network the signed message must match the withdrawal', () => {
+test('on a simulated network the signed message must match the withdrawal', async () => {
   const { raw_transaction: _, ...payment } = paymentOf({ raw_transaction: Buffer.from('') })
   const signedFor = (changes: object) =>
     says({ ...payment, raw_transaction: Buffer.from(JSON.stringify({ ...payment, ...changes, nonce: 'x' })) })
-  expect(signedFor({})).toBeUndefined()
+  expect(await signedFor({})).toBeUndefined()
   for (const name of ['customer_id', 'transfer_id', 'network', 'asset', 'amount', 'destination_address'])
-    expect(signedFor({ [name]: 'another' })).toMatch(new RegExp(`^signed ${name} another for `))
-  expect(says({ ...payment, raw_transaction: Buffer.from('{') })).toMatch(/cannot be read/)
+    expect(await signedFor({ [name]: 'another' })).toMatch(new RegExp(`^signed ${name} another for `))
+  expect(await says({ ...payment, raw_transaction: Buffer.from('{') })).toMatch(/cannot be read/)
 })
 
 describe('on STELLAR', () => {
@@ -244,25 +249,27 @@ describe('on STELLAR', () => {
       ...changes,
     })
 
-  test('destination with its number, asset with its issuer, amount and memo are compared', () => {
-    expect(says(payment())).toBeUndefined()
-    expect(says(payment({ amount: '1.6' }))).toBe('signed amount 15000000 for 16000000')
-    expect(says(payment({ memo: null }))).toBe('signed memo id:42 for null')
-    expect(says(payment({ asset: 'XLM' }))).toContain('for native')
+  test('destination with its number, asset with its issuer, amount and memo are compared', async () => {
+    expect(await says(payment())).toBeUndefined()
+    expect(await says(payment({ amount: '1.6' }))).toBe('signed amount 15000000 for 16000000')
+    expect(await says(payment({ memo: null }))).toBe('signed memo id:42 for null')
+    expect(await says(payment({ asset: 'XLM' }))).toContain('for native')
     // Text that reads as an id, and a hash.
     const inner = innerOf(raw_transaction.toString('base64'), 'Test')
     const carrying = (memo: Memo) =>
       Buffer.from(TransactionBuilder.cloneFrom(inner, { fee: inner.fee, memo }).build().toEnvelope().toXDR())
     const texts = { raw_transaction: carrying(Memo.text('id:42')) }
-    expect(says(payment(texts))).toBe('signed memo text:id:42 for id:42')
+    expect(await says(payment(texts))).toBe('signed memo text:id:42 for id:42')
     const hash = '0f'.repeat(32)
     const hashes = { raw_transaction: carrying(Memo.hash(hash)) }
-    expect(says(payment({ ...hashes, memo: `hash:${hash}` }))).toBeUndefined()
-    expect(says(payment({ ...hashes, memo: `hash:${'1f'.repeat(32)}` }))).toContain('signed memo hash:0f')
+    expect(await says(payment({ ...hashes, memo: `hash:${hash}` }))).toBeUndefined()
+    expect(await says(payment({ ...hashes, memo: `hash:${'1f'.repeat(32)}` }))).toContain(
+      'signed memo hash:0f',
+    )
     const other = muxed(Keypair.random().publicKey(), '7')
-    expect(says(payment({ destination_address: other }))).toContain(`for ${other}`)
+    expect(await says(payment({ destination_address: other }))).toContain(`for ${other}`)
     const issuers = new Map([['STELLAR' as const, { PYUSD: hotWallet.publicKey() }]])
-    expect(says(payment(), issuers)).toContain(`for PYUSD:${hotWallet.publicKey()}`)
-    expect(says(payment({ raw_transaction: Buffer.from('00', 'hex') }))).toContain('cannot be read')
+    expect(await says(payment(), issuers)).toContain(`for PYUSD:${hotWallet.publicKey()}`)
+    expect(await says(payment({ raw_transaction: Buffer.from('00', 'hex') }))).toContain('cannot be read')
   })
 })

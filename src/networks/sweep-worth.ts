@@ -1,7 +1,7 @@
 import { parseAmount } from '../contract/assets/amount.ts'
 import { ASSETS, NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { UsdPrices } from '../contract/assets/usd-value.ts'
-import { PERCENT_DECIMALS } from './network-sections.ts'
+import { PERCENT_DECIMALS } from './section.ts'
 
 /** When sweeping a deposit address is worth its network fee. */
 

@@ -1,19 +1,24 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
-import { connectionLost, transaction, type Database } from '../../../src/db/database.ts'
-import { RecordFailure } from '../../../src/db/each-alone.ts'
+import { transaction, type Database } from '../../../src/db/database.ts'
+import {
+  endSweep,
+  isLost,
+  selectUnderWay,
+  setState,
+  stepEach,
+  sweepName,
+  type Sweep,
+} from '../../kit/sweeps.ts'
 import { send } from '../broadcast.ts'
 import { isNative, offChain, walletAt, type EvmChain } from '../chain.ts'
 import { confirmedHead, standingsOf } from '../confirmations.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
-import { isBelowBaseFee, type Fees } from '../fees.ts'
-import { at } from '../node.ts'
+import { feePaid, isBelowBaseFee, type Fees } from '../fees.ts'
+import { at, type Receipt } from '../node.ts'
 import { affordable, replacement } from '../replace.ts'
 import { parse, signerAddressOf } from '../transaction.ts'
-import { endLost, endMined } from './end.ts'
-import { selectUnderWay, setState, type Sweep } from './under-way.ts'
 import type { SignedTransaction, SweepRound } from '../../../src/networks/network.ts'
-import { NodeFailure } from '../../../src/networks/node-failure.ts'
 import { keepTransactions } from '../../../src/networks/network-transactions.ts'
 
 /** What following sweeps takes: the chain, the keys, the current fees and the round. `failed` gets each failure. */
@@ -29,7 +34,8 @@ export interface Following {
 /** Takes every transaction under way a step further; or only those in state SIGNED. Returns the number of steps. */
 export async function followSweeps(following: Following, only?: 'SIGNED'): Promise<number> {
   const { db, chain } = following
-  const sweeps = await selectUnderWay(db, chain, only)
+  const { network, stuckAfterMs } = chain
+  const sweeps = await selectUnderWay(db, network, { state: only, stuckAfterMs })
   const broadcastSteps = await broadcastSigned(
     following,
     sweeps.filter(({ state }) => state === 'SIGNED'),
@@ -51,54 +57,59 @@ async function broadcastSigned({ db, chain, round, failed }: Following, sweeps: 
       sweeps.filter((_, index) => isRejected(index)),
     ),
   )
-  let steps = 0
-  for (const [index, one] of sweeps.entries()) {
-    const isStep = await alone(failed, one, async () => {
-      if (one.lost && !lost.has(one)) await setState(db, one, 'SIGNED')
-      if (lost.has(one) && (await endLost(db, chain, one, round))) return true
-      if (!isRejected(index)) return setState(db, one, 'BROADCAST')
-      failed(new Error(rejections[index]!.reason))
-      return false
-    })
-    if (isStep) steps += 1
-  }
-  return steps
-}
-
-/** One step of a sweep. Where it fails for this sweep alone, the others go on. */
-async function alone(
-  failed: Following['failed'],
-  { id }: Sweep,
-  step: () => Promise<boolean>,
-): Promise<boolean> {
-  try {
-    return await step()
-  } catch (error) {
-    if (error instanceof NodeFailure || connectionLost(error)) throw error
-    failed(new RecordFailure(`sweep ${id}`, error))
+  const rejectionOf = new Map(sweeps.map((one, index) => [one, isRejected(index) && rejections[index]]))
+  return stepEach(sweeps, sweepName, failed, async (one) => {
+    if (one.lost && !lost.has(one)) await setState(db, one, 'SIGNED')
+    if (lost.has(one) && (await isLost(db, one))) {
+      // It has cost nothing. The balance is read again, and a new sweep is planned with a new nonce.
+      const networkFee = { asset: chain.gasAsset, amount: '0' }
+      if (await endSweep(db, chain.network, one, { state: 'VOID', networkFee }, round)) return true
+    }
+    const rejection = rejectionOf.get(one)
+    if (!rejection) return setState(db, one, 'BROADCAST')
+    failed(new Error(rejection.reason))
     return false
-  }
+  })
 }
 
 /** Ends confirmed sweeps, and replaces or broadcasts again those that no block has. */
 async function checkBroadcast(following: Following, sweeps: Sweep[]): Promise<number> {
   const { db, chain, round, failed } = following
   const standings = sweeps.length === 0 ? [] : await standingsOf(chain, sweeps)
-  let steps = 0
-  for (const [index, one] of sweeps.entries()) {
-    const standing = standings[index]!
-    const isStep = await alone(failed, one, async () => {
-      if (standing.state === 'MINED')
-        return standing.isConfirmed && endMined(db, chain, one, standing.receipt, round)
-      // A top-up that no block can have keeps the withdrawals after it waiting, too.
-      const isDue = one.stuck || isBelowBaseFee(one.raw_transaction, following.fees.base)
-      const bumped = isDue ? await bump(following, one) : undefined
-      if (bumped !== undefined && (await keepReplacement(following, one, bumped))) return true
-      return standing.state === 'UNKNOWN' && setState(db, one, 'SIGNED')
-    })
-    if (isStep) steps += 1
+  const standingOf = new Map(sweeps.map((one, index) => [one, standings[index]!]))
+  return stepEach(sweeps, sweepName, failed, async (one) => {
+    const standing = standingOf.get(one)!
+    if (standing.state === 'MINED')
+      return standing.isConfirmed && endMined(db, chain, one, standing.receipt, round)
+    // A top-up that no block can have keeps the withdrawals after it waiting, too.
+    const isDue = one.stuck || isBelowBaseFee(one.raw_transaction, following.fees.base)
+    const bumped = isDue ? await bump(following, one) : undefined
+    if (bumped !== undefined && (await keepReplacement(following, one, bumped))) return true
+    return standing.state === 'UNKNOWN' && setState(db, one, 'SIGNED')
+  })
+}
+
+/** Ends a sweep in a confirmed block. */
+async function endMined(
+  db: Database,
+  chain: EvmChain,
+  one: Sweep,
+  receipt: Receipt,
+  round: SweepRound,
+): Promise<boolean> {
+  const state = hexToBigInt(receipt.status) === 1n ? 'DONE' : 'FAILED'
+  const hash = receipt.transactionHash
+  // A block may have a transaction that was replaced, with another amount.
+  const { value } =
+    hash === one.crypto_tx_hash
+      ? parse(one.raw_transaction)
+      : await chain.node.call<{ value: Hex }>('eth_getTransactionByHash', hash)
+  const end = {
+    ...({ state, hash, networkFee: feePaid(chain, receipt) } as const),
+    amount: isNative(chain, one.asset) ? offChain(chain, one.asset, BigInt(value)) : undefined,
+    auditBlock: one.kind === 'SWEEP' && state === 'DONE' ? hexToBigInt(receipt.blockNumber) : undefined,
   }
-  return steps
+  return endSweep(db, chain.network, one, end, round)
 }
 
 /**
@@ -128,7 +139,7 @@ async function bump(
   const signer =
     kind === 'TOP_UP'
       ? walletAt(chain, await signerAddressOf(raw_transaction))
-      : keys.signerOf(address, derivation)
+      : keys.signerOf(address, derivation!)
   if (signer === undefined) return undefined
   const fromValue = kind === 'SWEEP' && isNative(chain, asset)
   const feeCeiling = kind === 'TOP_UP' ? chain.feeCeiling : chain.sweeps.feeCeiling

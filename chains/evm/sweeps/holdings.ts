@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { Database } from '../../../src/db/database.ts'
-import { givenAmong } from '../../../src/networks/given-addresses.ts'
-import { balancesAt, offChain, onChain, type EvmChain } from '../chain.ts'
+import { UNDER_WAY, type Holding } from '../../kit/holdings.ts'
+import { balancesAt, offChain, type EvmChain } from '../chain.ts'
 import { headOf } from '../node.ts'
 import { arraysOf } from '../../../src/db/rows.ts'
 
@@ -28,24 +28,6 @@ export async function noteHoldings(
   )
 }
 
-/** The recorded balance of an asset at a deposit address. */
-interface Holding {
-  customer_id: string
-  address: Hex
-  asset: string
-  balance: string
-  stale_at: string | null
-  under_way: boolean
-}
-
-const HOLDINGS = `
-  select h.customer_id, h.address, h.asset, h.balance, h.stale_at,
-         exists (select 1 from evm_sweeps s
-                 where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
-                   and s.state in ('SIGNED', 'BROADCAST')) as under_way
-  from evm_holdings h
-  where h.network = $1`
-
 /** Reads the stale balances of addresses without a sweep under way, as many as there is time for. */
 export async function refreshStale(db: Database, chain: EvmChain): Promise<void> {
   const end = performance.now() + REFRESH_MS_MAX
@@ -53,9 +35,15 @@ export async function refreshStale(db: Database, chain: EvmChain): Promise<void>
 }
 
 async function refreshSome(db: Database, chain: EvmChain): Promise<number> {
-  const { rows: stale } = await db.query<Holding>(
-    `select * from (${HOLDINGS} and h.stale_at is not null) stale
-     where not under_way order by stale_at limit $2`,
+  const { rows: stale } = await db.query<
+    Pick<Holding, 'customer_id' | 'asset'> & { address: Hex; stale_at: string }
+  >(
+    `
+    select h.customer_id, h.address, h.asset, h.stale_at
+    from evm_holdings h
+    where h.network = $1 and h.stale_at is not null and not ${UNDER_WAY}
+    order by h.stale_at
+    limit $2`,
     [chain.network, REFRESHED_MAX],
   )
   if (stale.length === 0) return 0
@@ -75,23 +63,4 @@ async function refreshSome(db: Database, chain: EvmChain): Promise<number> {
     ],
   )
   return stale.length
-}
-
-/** The sums of the balances of deposit addresses at a block, by asset, in units of the chain. Reads stale balances again. */
-export async function unswept(db: Database, chain: EvmChain, block: bigint): Promise<Map<string, bigint>> {
-  const { rows } = await db.query<Holding>(
-    `${HOLDINGS} and (h.balance > 0 or h.stale_at is not null) order by h.customer_id`,
-    [chain.network],
-  )
-  const given = await givenAmong(chain, db, rows)
-  const known = given.filter(({ asset }) => asset === chain.gasAsset || chain.tokens.has(asset))
-  const uncertain = known.filter(({ stale_at, under_way }) => stale_at !== null || under_way)
-  const balances = await balancesAt(chain, block, uncertain)
-  const now = new Map(uncertain.map((holding, index) => [holding, balances[index]!]))
-  const sums = new Map<string, bigint>()
-  for (const holding of known) {
-    const units = now.get(holding) ?? onChain(chain, holding.asset, holding.balance)
-    sums.set(holding.asset, (sums.get(holding.asset) ?? 0n) + units)
-  }
-  return sums
 }

@@ -1,8 +1,6 @@
-import { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
-import { transaction, violatedConstraint, type Database, type Transaction } from '../../../src/db/database.ts'
-import { newId, readClock } from '../../../src/db/ids.ts'
+import type { Database, Transaction } from '../../../src/db/database.ts'
 import { send } from '../broadcast.ts'
 import { gasLanesOf, offChain, transferOf, type EvmChain } from '../chain.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
@@ -10,6 +8,7 @@ import { feeMax } from '../fees.ts'
 import { closeReservation, openReservation, walletText } from '../hot-wallet.ts'
 import { parse, signed, type EvmSigner, type EvmTransaction } from '../transaction.ts'
 import { markStale } from '../../kit/holdings.ts'
+import { insertSweep, unlessTaken } from '../../kit/sweeps.ts'
 import { planAt, type SweepPrices, type SweepPlace, type SweepPlan } from './plan.ts'
 import type { SignedTransaction, SweepRound } from '../../../src/networks/network.ts'
 import { keepTransactions } from '../../../src/networks/network-transactions.ts'
@@ -35,31 +34,17 @@ export async function beginSweep(
     const plan = await planAt(chain, market, place.address, asset)
     if (plan === 'NOTHING_THERE') await markStale(db, chain, { ...place, asset })
     else if (plan?.loses !== undefined) losses.set(asset, plan.loses)
-    else if (plan !== undefined) return signAndKeep(db, chain, { signer, place, plan }, isFrozen)
+    else if (plan !== undefined)
+      return unlessTaken(db, chain.network, isFrozen, async (tx) => {
+        const bytes =
+          plan.kind === 'TOP_UP'
+            ? await signTopUp(tx, chain, place, plan)
+            : await signSweep(tx, chain, signer, place, plan)
+        await keepSigned(tx, chain, place, plan, bytes)
+        return true
+      })
   }
   return false
-}
-
-async function signAndKeep(
-  db: Database,
-  chain: EvmChain,
-  { signer, place, plan }: { signer: EvmSigner; place: SweepPlace; plan: SweepPlan },
-  isFrozen: SweepRound['isFrozen'],
-): Promise<boolean> {
-  try {
-    return await transaction(db, async (tx) => {
-      if (await isFrozen(tx, chain.network)) return false
-      const bytes =
-        plan.kind === 'TOP_UP'
-          ? await signTopUp(tx, chain, place, plan)
-          : await signSweep(tx, chain, signer, place, plan)
-      await insertSweep(tx, chain, place, plan, bytes)
-      return true
-    })
-  } catch (error) {
-    if (violatedConstraint(error) !== 'evm_sweeps_under_way') throw error
-    return false
-  }
 }
 
 /**
@@ -142,37 +127,17 @@ const transactionOf = (
 })
 
 /** Stores a signed transaction, and marks the balances that it changes as stale. */
-async function insertSweep(
+async function keepSigned(
   tx: Transaction,
   chain: EvmChain,
   { customer_id, address }: SweepPlace,
   { kind, asset, amount }: SweepPlan,
-  { raw_transaction, crypto_tx_hash }: SignedTransaction,
+  bytes: SignedTransaction,
 ): Promise<void> {
-  const now = await readClock(tx)
-  const id = newId(now)
-  if (kind === 'TOP_UP') {
-    const kept = { customer_id, transfer_id: id, raw_transaction, crypto_tx_hash }
-    await keepTransactions(tx, chain.network, [kept], kind)
-  }
-  await tx.query(
-    `
-    insert into evm_sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction,
-                            crypto_tx_hash, replaced, created_at, signed_at)
-    values ($1, $2, $3, $4, $5, $6, $7, 'SIGNED', $8, $9, '{}', $10, $10)`,
-    [
-      customer_id,
-      id,
-      chain.network,
-      address,
-      kind,
-      asset,
-      offChain(chain, asset, amount),
-      Buffer.from(raw_transaction),
-      crypto_tx_hash,
-      now.text,
-    ],
-  )
+  const sweep = { customer_id, address, kind, asset, amount: offChain(chain, asset, amount) }
+  const transfer_id = await insertSweep(tx, chain.network, sweep, bytes)
+  if (kind === 'TOP_UP')
+    await keepTransactions(tx, chain.network, [{ customer_id, transfer_id, ...bytes }], kind)
   // A top-up, and the gas of a sweep, also change the balance of the native asset.
   await tx.query(
     `

@@ -2,6 +2,7 @@ import { transaction, type Database } from '../../../src/db/database.ts'
 import type { EvmChain } from '../chain.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import { aboveCeiling, feesNow } from '../fees.ts'
+import { collectingFailures, stepEach } from '../../kit/sweeps.ts'
 import { followSweeps } from './follow.ts'
 import { refreshStale } from './holdings.ts'
 import { worthSweeping } from './plan.ts'
@@ -27,27 +28,23 @@ export async function sweep(
 ): Promise<number> {
   await chain.ready()
   const fees = await feesNow(chain)
-  const failures: unknown[] = []
-  const failed = (error: unknown) => void failures.push(error)
-  const following = { db, chain, keys, fees, round, failed }
-  let steps = await followSweeps(following)
-  await refreshStale(db, chain)
-  const isCheap = fees.current <= chain.sweeps.feeCeiling && aboveCeiling(fees, chain) === undefined
-  if (isCheap && !(await transaction(db, (tx) => round.isFrozen(tx, chain.network)))) {
+  return collectingFailures(async (failed) => {
+    const following = { db, chain, keys, fees, round, failed }
+    const followed = await followSweeps(following)
+    await refreshStale(db, chain)
+    const isCheap = fees.current <= chain.sweeps.feeCeiling && aboveCeiling(fees, chain) === undefined
+    if (!isCheap || (await transaction(db, (tx) => round.isFrozen(tx, chain.network)))) return followed
     await freeWhatHasEnded(db, chain.network)
     const market = { fees, gasPrice: sweepGasPrice(chain, fees), prices: round.prices }
     const losses = new Map<string, string>()
-    for (const place of await worthSweeping(db, chain, market, failed)) {
-      try {
-        const begun = await beginSweep(db, chain, { keys, market }, place, { ...round, losses })
-        if (begun) steps += 1
-      } catch (error) {
-        failed(error)
-      }
-    }
+    const places = await worthSweeping(db, chain, market, failed)
+    const begun = await stepEach(
+      places,
+      ({ address }) => `sweep of ${address}`,
+      failed,
+      (place) => beginSweep(db, chain, { keys, market }, place, { ...round, losses }),
+    )
     for (const reason of losses.values()) failed(new Error(reason))
-    steps += await followSweeps(following, 'SIGNED')
-  }
-  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} sweeps failed`)
-  return steps
+    return followed + begun + (await followSweeps(following, 'SIGNED'))
+  })
 }

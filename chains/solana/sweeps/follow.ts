@@ -1,15 +1,13 @@
 import type { Address } from '@solana/addresses'
-import { connectionLost, transaction, type Database } from '../../../src/db/database.ts'
+import type { Database } from '../../../src/db/database.ts'
 import { RecordFailure } from '../../../src/db/each-alone.ts'
 import type { SweepRound } from '../../../src/networks/network.ts'
-import { NodeFailure, NodeRefusal } from '../../../src/networks/node-failure.ts'
+import { endSweep, selectUnderWay, setState, stepEach, sweepName, type Sweep } from '../../kit/sweeps.ts'
 import { nonceOf, readAccounts, type Accounts } from '../accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from '../chain.ts'
 import { changesOf, madeTransaction, signaturesOf, statusesOf, type MadeTransaction } from '../node.ts'
 import { send } from '../send.ts'
 import { feeOf, parse, parsePayment, SIGNATURE_FEE } from '../transaction.ts'
-import { markStale } from '../../kit/holdings.ts'
-import { selectUnderWay, type Sweep } from './holdings.ts'
 
 /**
  * Follows sweeps to their ends. Each is on a durable nonce, so its bytes are valid until the nonce is used: they are broadcast
@@ -28,12 +26,13 @@ export async function followSweeps(
   failed: (error: unknown) => void,
 ): Promise<number> {
   // The hash is that of the bytes: a changed row stops no other.
-  const sweeps = (await selectUnderWay(db)).flatMap((one): FollowedSweep | [] => {
+  const rows = await selectUnderWay(db, NETWORK, { kind: 'SWEEP' })
+  const sweeps = rows.flatMap((one): FollowedSweep | [] => {
     try {
       const { from, nonceAccount, nonce } = parsePayment(one.raw_transaction)
       return { ...one, crypto_tx_hash: parse(one.raw_transaction).hash, payer: from, nonceAccount, nonce }
     } catch (error) {
-      failed(new RecordFailure(`sweep ${one.id}`, error))
+      failed(new RecordFailure(sweepName(one), error))
       return []
     }
   })
@@ -47,19 +46,11 @@ export async function followSweeps(
     chain.rpc,
     sweeps.map(({ nonceAccount }) => nonceAccount),
   )
-  let steps = 0
-  for (const one of sweeps)
-    try {
-      const status = standing.get(one.crypto_tx_hash)
-      if (status?.confirmationStatus === 'finalized') steps += await endMade(db, chain, one, round, failed)
-      else if (status != null) steps += await markBroadcast(db, one)
-      else steps += await sendAgain(db, chain, one, accounts, round)
-    } catch (error) {
-      if ((error instanceof NodeFailure && !(error instanceof NodeRefusal)) || connectionLost(error))
-        throw error
-      failed(new RecordFailure(`sweep ${one.id}`, error))
-    }
-  return steps
+  return stepEach(sweeps, sweepName, failed, async (one) => {
+    const status = standing.get(one.crypto_tx_hash)
+    if (status?.confirmationStatus === 'finalized') return endMade(db, chain, one, round, failed)
+    return status == null ? sendAgain(db, chain, one, accounts, round) : setState(db, one, 'BROADCAST')
+  })
 }
 
 /** Broadcasts bytes that the network does not know; ends them where another transaction has used their nonce. */
@@ -69,19 +60,19 @@ async function sendAgain(
   one: FollowedSweep,
   accounts: Accounts,
   round: SweepRound,
-): Promise<number> {
+): Promise<boolean> {
   const { nonceAccount, nonce, payer } = one
   const value = nonceOf(accounts.get(nonceAccount), payer)
   if (value === undefined || value === nonce) {
     await send(chain, one)
-    return markBroadcast(db, one)
+    return setState(db, one, 'BROADCAST')
   }
   const { user, isOurs } = await userOfNonce(chain, one)
   // The node does not show its own transaction yet.
-  if (isOurs) return 0
+  if (isOurs) return false
   if (user === undefined)
     throw new Error(`something has used its nonce of ${nonceAccount}, and the node does not show what`)
-  return endAs(db, one, { state: 'VOID', fee: 0n }, round)
+  return endSweep(db, NETWORK, one, { state: 'VOID', networkFee: feeIn(0n), asset: one.asset }, round)
 }
 
 /** Pages of 1,000 signatures in which the user of a nonce is looked for, and most transactions that are looked at. */
@@ -110,30 +101,23 @@ async function userOfNonce(
   return { isOurs: false }
 }
 
-async function markBroadcast(db: Database, { customer_id, id }: Sweep): Promise<number> {
-  const { rowCount } = await db.query(
-    `update evm_sweeps set state = 'BROADCAST' where customer_id = $1 and id = $2 and state = 'SIGNED'`,
-    [customer_id, id],
-  )
-  return rowCount ?? 0
-}
-
 async function endMade(
   db: Database,
   chain: SolanaChain,
   one: FollowedSweep,
   round: SweepRound,
   failed: (error: unknown) => void,
-): Promise<number> {
+): Promise<boolean> {
   const made = await madeTransaction(chain.rpc, one.crypto_tx_hash)
-  if (made === undefined) return 0
+  if (made === undefined) return false
   const { hash, isSigned } = parse(made.raw)
   if (hash !== one.crypto_tx_hash || !isSigned)
     throw new Error(`the node shows another transaction than ${one.crypto_tx_hash}`)
   // It is signed anew in the next round: what makes it fail may cost its fee again and again.
-  if (made.err !== null) failed(new RecordFailure(`sweep ${one.id}`, new Error(JSON.stringify(made.err))))
+  if (made.err !== null) failed(new RecordFailure(sweepName(one), JSON.stringify(made.err)))
   const state = made.err === null ? 'DONE' : 'FAILED'
-  return endAs(db, one, { state, fee: costOf(await chain.facts(), one, made) }, round)
+  const networkFee = feeIn(costOf(await chain.facts(), one, made))
+  return endSweep(db, NETWORK, one, { state, networkFee, asset: one.asset }, round)
 }
 
 /**
@@ -152,26 +136,4 @@ function costOf(facts: Facts, one: FollowedSweep, made: MadeTransaction): bigint
       `the node says that ${one.crypto_tx_hash} has cost ${cost} lamports: it can cost ${most} at most`,
     )
   return cost
-}
-
-/** Ends a sweep, and posts its cost in the same transaction. Its account is read again. */
-async function endAs(
-  db: Database,
-  { customer_id, id, address, asset }: Sweep,
-  { state, fee }: { state: 'DONE' | 'FAILED' | 'VOID'; fee: bigint },
-  { post }: SweepRound,
-): Promise<number> {
-  const networkFee = feeIn(fee)
-  return transaction(db, async (tx) => {
-    // This locks the row: of two workers that end it, the second finds it ended and posts nothing.
-    const { rowCount } = await tx.query(
-      `update evm_sweeps set state = $3, network_fee = $4, ended_at = (select clock_timestamp())
-       where customer_id = $1 and id = $2 and state in ('SIGNED', 'BROADCAST')`,
-      [customer_id, id, state, networkFee.amount],
-    )
-    if (rowCount === 0) return 0
-    await markStale(tx, { network: NETWORK }, { customer_id, address, asset })
-    if (state !== 'VOID') await post(tx, { customer_id, id, network: NETWORK, networkFee })
-    return 1
-  })
 }

@@ -1,10 +1,8 @@
 import type { Address } from '@solana/addresses'
 import type { Instruction } from '@solana/kit'
-import { connectionLost, transaction, violatedConstraint, type Database } from '../../../src/db/database.ts'
+import { transaction, type Database } from '../../../src/db/database.ts'
 import { RecordFailure } from '../../../src/db/each-alone.ts'
-import { newId, readClock } from '../../../src/db/ids.ts'
 import type { SweepRound } from '../../../src/networks/network.ts'
-import { NodeFailure, NodeRefusal } from '../../../src/networks/node-failure.ts'
 import { leastWorth } from '../../../src/networks/sweep-worth.ts'
 import { mintOf, nonceOf, readAccounts, tokenAccountOf } from '../accounts.ts'
 import { chainDecimals, GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from '../chain.ts'
@@ -16,6 +14,7 @@ import { keepUsed, lockRows, sweepAccounts } from '../lanes.ts'
 import { feeOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
 import { followSweeps } from './follow.ts'
 import { markStale } from '../../kit/holdings.ts'
+import { collectingFailures, insertSweep, stepEach, unlessTaken } from '../../kit/sweeps.ts'
 import { selectWorth, type SweepPlace } from './holdings.ts'
 
 /**
@@ -33,33 +32,27 @@ export async function sweep(
   round: SweepRound,
 ): Promise<number> {
   const facts = await chain.facts()
-  const failures: unknown[] = []
-  const failed = (error: unknown) => void failures.push(error)
-  let steps = await followSweeps(db, chain, round, failed)
-  const lanes = await freeLanes(db, chain)
-  if (lanes.length > 0 && !(await transaction(db, (tx) => round.isFrozen(tx, NETWORK)))) {
-    const price = await unitPriceNow(chain)
-    for (const place of await worthSweeping(db, chain, facts, { ...round, price }, lanes.length, failed)) {
-      if (lanes.length === 0) break
-      try {
-        const plan = await planOf(db, chain, facts, { ...round, price }, place)
-        if (
-          plan === undefined ||
-          !(await signAndKeep(db, chain, keys, round, { place, plan, lane: lanes[0]! }))
-        )
-          continue
+  return collectingFailures(async (failed) => {
+    const followed = await followSweeps(db, chain, round, failed)
+    const lanes = await freeLanes(db, chain)
+    if (lanes.length === 0 || (await transaction(db, (tx) => round.isFrozen(tx, NETWORK)))) return followed
+    const market = { ...round, price: await unitPriceNow(chain) }
+    const places = await worthSweeping(db, chain, facts, market, lanes.length, failed)
+    const begun = await stepEach(
+      places,
+      ({ asset, address }) => `${asset} at ${address}`,
+      failed,
+      async (place) => {
+        const [lane] = lanes
+        const plan = lane && (await planOf(db, chain, facts, market, place))
+        if (plan === undefined || !(await signAndKeep(db, chain, keys, round, { place, plan, lane: lane! })))
+          return false
         lanes.shift()
-        steps += 1
-      } catch (error) {
-        if ((error instanceof NodeFailure && !(error instanceof NodeRefusal)) || connectionLost(error))
-          throw error
-        failed(new RecordFailure(`${place.asset} at ${place.address}`, error))
-      }
-    }
-    steps += await followSweeps(db, chain, round, failed)
-  }
-  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} sweeps failed`)
-  return steps
+        return true
+      },
+    )
+    return followed + begun + (await followSweeps(db, chain, round, failed))
+  })
 }
 
 /** A nonce account of sweeps, and its value. */
@@ -200,27 +193,12 @@ async function signAndKeep(
     throw new Error(`${address} was derived from another deposit_key than the one given`)
   const { units, instructions, unitLimit, unitPrice } = plan
   const bytes = signOnNonce(chain.hotWallet, instructions, { ...lane, unitLimit, unitPrice }, owner)
-  try {
-    return await transaction(db, async (tx) => {
-      if (await isFrozen(tx, NETWORK)) return false
-      const rows = await lockRows(tx, [lane.nonceAccount])
-      if (rows.get(lane.nonceAccount)!.used_nonce === lane.nonce) return false
-      const now = await readClock(tx)
-      await tx.query(
-        `
-        insert into evm_sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction, crypto_tx_hash,
-                                replaced, created_at, signed_at)
-        values ($1, $2, $3, $4, 'SWEEP', $5, $6, 'SIGNED', $7, $8, '{}', $9, $9)`,
-        [
-          ...[customer_id, newId(now), NETWORK, address, asset, offChain(asset, units)],
-          ...[bytes.raw_transaction, bytes.crypto_tx_hash, now.text],
-        ],
-      )
-      await keepUsed(tx, [lane])
-      return true
-    })
-  } catch (error) {
-    if (violatedConstraint(error) !== 'evm_sweeps_under_way') throw error
-    return false
-  }
+  return unlessTaken(db, NETWORK, isFrozen, async (tx) => {
+    const rows = await lockRows(tx, [lane.nonceAccount])
+    if (rows.get(lane.nonceAccount)!.used_nonce === lane.nonce) return false
+    const amount = offChain(asset, units)
+    await insertSweep(tx, NETWORK, { customer_id, address, kind: 'SWEEP', asset, amount }, bytes)
+    await keepUsed(tx, [lane])
+    return true
+  })
 }

@@ -1,5 +1,6 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
-import { disagreementOf, type SignedPayment, type TokenAddresses } from '../../networks/signed-payments.ts'
+import type { SignedPayment } from '../../networks/signed-payment.ts'
+import { disagreementOf, type TokenAddresses } from '../../networks/signed-payments.ts'
 import { inOrder, onCitus, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { forgedBalances } from '../../audit/balance-macs.ts'
 import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
@@ -283,7 +284,7 @@ async function wronglySigned(tx: Transaction, id: string, tokens: TokenAddresses
     const { rows } = await tx.query<SignedRow>({ name: 'verify signed', text: SIGNED, values: [id, after] })
     for (const { raw_transaction, crypto_tx_hash, ...row } of rows) {
       const disagreement =
-        raw_transaction === null ? undefined : disagreementOf({ ...row, raw_transaction }, tokens)
+        raw_transaction === null ? undefined : await disagreementOf({ ...row, raw_transaction }, tokens)
       if (disagreement !== undefined)
         found.push(`transfer ${row.transfer_id}, ${crypto_tx_hash}: ${disagreement}`)
     }

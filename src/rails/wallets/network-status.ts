@@ -3,7 +3,7 @@ import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets
 import type { Database, Queryable } from '../../db/database.ts'
 import type { Ask } from '../../networks/marks.ts'
 import type { DepthFrom } from '../../networks/network.ts'
-import type { Depth } from '../../networks/network-sections.ts'
+import type { Depth } from '../../networks/section.ts'
 import type { ConfiguredNetwork } from '../../networks/open-networks.ts'
 import type { LaneStatus, NetworkStatus, SignerStatus, TakenBack } from '../../networks/wallet-status.ts'
 import type { WaitingReason } from '../../networks/waiting.ts'

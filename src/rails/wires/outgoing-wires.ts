@@ -75,12 +75,14 @@ async function objectionsToWires(
   wires: readonly WireRow[],
 ): Promise<(string | undefined)[]> {
   const objections = await objectionsTo(db, macs, wires)
-  return wires.map(({ raw_transaction, fiat_account_owner, fiat_network_instructions, ...wire }, index) => {
-    if (objections[index] !== undefined || raw_transaction === null) return objections[index]
-    const payee = { fiat_account_owner, fiat_network_instructions }
-    const disagreement = disagreementOf({ ...wire, raw_transaction, payee }, new Map())
-    return disagreement ?? (wire.is_recorded ? undefined : 'nobody has taken such an order')
-  })
+  return Promise.all(
+    wires.map(async ({ raw_transaction, fiat_account_owner, fiat_network_instructions, ...wire }, index) => {
+      if (objections[index] !== undefined || raw_transaction === null) return objections[index]
+      const payee = { fiat_account_owner, fiat_network_instructions }
+      const disagreement = await disagreementOf({ ...wire, raw_transaction, payee }, new Map())
+      return disagreement ?? (wire.is_recorded ? undefined : 'nobody has taken such an order')
+    }),
+  )
 }
 
 /** The wires that have not ended, oldest first, of all customers. One whose records were changed WAITS, with what is wrong. */
