@@ -11,7 +11,7 @@ import {
   type Condition,
 } from '../http/lists.ts'
 import type { OperatorScope } from '../contract/scopes.ts'
-import type { Definition, Operation } from '../http/operation.ts'
+import type { Definition, Operation, Request } from '../http/operation.ts'
 import type { SealedName } from '../audit/row-macs.ts'
 
 /**
@@ -46,26 +46,37 @@ export const readOperation = <Q extends TObject | undefined = undefined, R exten
     example: { params: { id: example } },
   })
 
-type OfOperators<P, Q, B> = Omit<
-  Definition<Context, P, Q, B, ReturnType<typeof Type.Unknown>>,
-  'tag' | 'reply' | 'scope' | 'forOperators'
-> & { scope: OperatorScope }
+/** What an operation for operators can reach: also a command that runs it without a service has this. */
+export type OperatorContext = Pick<
+  Context,
+  'db' | 'shared' | 'nodes' | 'ledger' | 'settings' | 'policies' | 'rowMacs'
+>
+
+export type OperatorOperation<Reply = unknown> = Omit<Operation, 'run'> & {
+  run: (request: never) => Promise<Reply>
+}
+
+type OfOperators<P, Q, B, Reply> = Omit<
+  Definition<OperatorContext, P, Q, B, ReturnType<typeof Type.Unknown>>,
+  'tag' | 'reply' | 'scope' | 'forOperators' | 'run'
+> & { scope: OperatorScope; run: (request: Request<P, Q, B> & OperatorContext) => Promise<Reply> }
 
 /** Declares an operation for operators alone (docs/reference/operators.md). A second request of it changes nothing, by default. */
 export const operatorOperation = <
+  Reply,
   P extends TObject | undefined = undefined,
   Q extends TObject | undefined = undefined,
   B extends TObject | undefined = undefined,
 >(
-  definition: OfOperators<P, Q, B>,
-): Operation =>
-  operation({
+  definition: OfOperators<P, Q, B, Reply>,
+): OperatorOperation<Reply> =>
+  operation<P, Q, B>({
     repeats: 'HARMLESS',
     ...definition,
     tag: 'Governance',
     reply: Type.Unknown(),
     forOperators: true,
-  })
+  }) as OperatorOperation<Reply>
 
 /** The query of a list, as its schema has validated it. */
 export type ListQuery = Record<string, unknown>

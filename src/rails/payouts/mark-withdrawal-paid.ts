@@ -1,5 +1,6 @@
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import type { PayoutNetwork, Networks } from '../../networks/network.ts'
+import { readHash } from '../../networks/read-hash.ts'
 import { keepTransactions } from '../../networks/network-transactions.ts'
 import { signAlone } from './lease.ts'
 import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts'
@@ -29,16 +30,17 @@ export async function markWithdrawalPaid(
   db: Database,
   networks: Networks,
   transferId: string,
-  hash: string,
+  typed: string,
   origin: Origin,
 ): Promise<WithdrawalOnChain> {
   const withdrawal = await findOutgoing(db, transferId)
   if (withdrawal === undefined) throw new Error(`there is no withdrawal ${transferId}`)
   const { customer_id, transfer_id, network, status } = withdrawal
   const marked = { customer_id, transfer_id, crypto_network: network }
+  const adapter = networks.get(network)
+  const hash = adapter === undefined ? typed : readHash(network, adapter, typed)
   if (withdrawal.crypto_tx_hash === hash) return { ...marked, crypto_tx_hash: hash }
   if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status}`)
-  const adapter = networks.get(network)
   if (adapter?.claimTransaction === undefined) throw new Error(`${network} is no real network here`)
   await requireNotAcknowledged(db, network, hash)
   const { keep, ...paid } = await adapter.claimTransaction(db, withdrawal, hash)

@@ -1,5 +1,6 @@
 import { transaction, type Database } from '../../db/database.ts'
 import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../networks/network.ts'
+import { readHash } from '../../networks/read-hash.ts'
 import { statusOfEach } from './ask-network.ts'
 import { stepAfterStatus, type State, type Step } from './next-step.ts'
 import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'
@@ -53,7 +54,7 @@ export async function resolveWithdrawal(
   const about = { customer_id, transfer_id, crypto_network: network }
   if (typeof outcome === 'object') {
     if (adapter.usedBy === undefined) throw new Error(`transactions of ${network} have no nonce`)
-    const end = await adapter.usedBy(withdrawal, outcome.usedBy)
+    const end = await adapter.usedBy(withdrawal, readHash(network, adapter, outcome.usedBy))
     if (end.state !== 'VOID')
       throw new Error(`withdrawal ${transfer_id} is not signed anew: ${end.reason.detail}`)
     const step = stepAfterStatus(withdrawal, end, adapter)!

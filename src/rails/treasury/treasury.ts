@@ -21,6 +21,7 @@ import type { WithdrawalMacs } from '../../audit/withdrawal-macs.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import { addressRefusal } from '../../contract/addresses/destination-rules.ts'
 import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../../networks/network.ts'
+import { readHash } from '../../networks/read-hash.ts'
 import { signAlone } from '../payouts/lease.ts'
 import { cancelWithdrawal } from '../payouts/cancel-withdrawal.ts'
 import { audited } from '../../audit/audited.ts'
@@ -286,9 +287,10 @@ export async function acknowledgeTransaction(
   db: Database,
   adapter: NetworkAdapter,
   network: CryptoNetwork,
-  hash: string,
+  typed: string,
   asked: Acknowledging,
 ): Promise<Acknowledged> {
+  const hash = readHash(network, adapter, typed)
   if (adapter.movedBy === undefined) throw new Error(`${network} is no real network here`)
   return transaction(db, async (tx) => {
     await signAlone(tx, network)
