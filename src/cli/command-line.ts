@@ -16,7 +16,9 @@ import { openNetworks } from '../rails/payouts/configured-networks.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { NetworkAdapter } from '../networks/network.ts'
 import type { RailsContext } from '../rails/payouts/context.ts'
-import type { OpenContext } from './define.ts'
+import type { OperatorContext, OperatorOperation } from '../resources/operation.ts'
+import { scopesOf } from '../contract/scopes.ts'
+import type { OpenContext, Operate } from './define.ts'
 import { ownProcess } from './own-process.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { sealBalancesWith } from '../audit/balance-macs.ts'
@@ -83,6 +85,11 @@ export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   networks: () => Promise<ReadonlyMap<CryptoNetwork, NetworkAdapter>>
   /** A real network. Throws an Error when the networks file has no section for it. */
   network: (name: CryptoNetwork) => Promise<NetworkAdapter>
+  /**
+   * Runs an operation in this process, on this database, with the user of the operating system as its actor. `given` has the members
+   * of its path, query and body by their names, which are checked as those of a request, and the customer that it acts for.
+   */
+  operate: Operate
   /** What crediting deposits takes besides. */
   crediting: () => Promise<
     Pick<RailsContext, 'db' | 'ledger' | 'settings'> & { screening: Screening | undefined }
@@ -122,7 +129,9 @@ export async function withDatabase<T>(
       const did: AtDatabase['did'] = (what, on) => logOperator(settings, what, on)
       const rowMacs = async () => new RowMacs(await keys())
       const base = { db, settings, log, open, ownerUrl, applied, origin, did, keys, rowMacs }
-      const at = { ...base, ...opening(base, (close) => void ending.push(close)) }
+      const opened = opening(base, (close) => void ending.push(close))
+      const operate: Operate = (operation, given) => runOperation({ ...base, ...opened }, operation, given)
+      const at = { ...base, ...opened, operate }
       if (as === 'service') return await work(at)
       return await asOwner(ownerUrl, (owner) => work({ ...at, db: owner }))
     } finally {
@@ -162,6 +171,38 @@ function opening(
       atEnd(() => ledger.drain())
       return { db, ledger, settings, screening }
     },
+  }
+}
+
+async function runOperation<Reply>(
+  { db, settings, origin, keys: openKeys, nodes }: Omit<AtDatabase, 'operate'>,
+  operation: OperatorOperation<Reply>,
+  given: object,
+): Promise<Reply> {
+  const { customer: customerId = '' } = given as { customer?: string }
+  // What only reads needs no master key, and makes none.
+  const keys = operation.method === 'GET' ? undefined : await openKeys()
+  const ledger = keys && new Ledger(db, { macs: new WithdrawalMacs(keys) })
+  const context = {
+    ...{ db, shared: db, nodes: await nodes(), settings, ledger },
+    ...(keys && { policies: new Policies(keys), rowMacs: new RowMacs(keys) }),
+  } as OperatorContext
+  const caller = { customerId, clientId: origin.actor.id, scopes: scopesOf(settings.mode), origin }
+  const { fileValidator } = await import('../http/validation.ts')
+  const [params, query, body] = (['params', 'query', 'body'] as const).map((part) => {
+    const schema = operation[part]
+    if (schema === undefined) return undefined
+    const members = Object.entries(given).filter(
+      ([name, value]) => Object.hasOwn(schema.properties, name) && value !== undefined,
+    )
+    const checked = fileValidator(schema)(Object.fromEntries(members))
+    if ('error' in checked) throw checked.error
+    return checked.value
+  })
+  try {
+    return await operation.run({ ...caller, ...context, params, query, body } as never)
+  } finally {
+    await ledger?.drain()
   }
 }
 

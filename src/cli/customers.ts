@@ -25,7 +25,6 @@ import {
 import { defineCustomerLimits } from './customer-limits.ts'
 import { group } from './define.ts'
 import { SIGNING_WAIT_MS, STILL_SIGNING } from './freezes.ts'
-import { operate } from './operate.ts'
 import { linesOf } from './output.ts'
 
 /** In characters. */
@@ -59,7 +58,7 @@ export function customerCommands(program: Command): void {
   customer.list('list', {
     about: 'list the customers, oldest first',
     key: 'customers',
-    run: async (at, given) => (await operate(at, listAllCustomers, given)).items,
+    run: async (at, given) => (await at.operate(listAllCustomers, given)).items,
     columns: ['customer_id', 'name', 'created_at', 'disabled_at', '>clients', '>profiles'],
   })
   customer.command('disable <customer_id>', {

@@ -1,6 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import type { OperatorOperation } from '../resources/operation.ts'
-import type { AtDatabase } from './command-line.ts'
 import { EXIT } from './exit.ts'
 import { print } from './output.ts'
 import { ownProcess } from './own-process.ts'
@@ -133,6 +132,14 @@ interface List<Context, Input, Item> extends Help<Context> {
   columns: readonly Column<Item, Context>[]
 }
 
+/** Runs an operation of operators with the members of its path, query and body by their names. */
+export type Operate = <Reply>(operation: OperatorOperation<Reply>, given: object) => Promise<Reply>
+
+/** A context that runs operations. */
+interface Operating {
+  operate: Operate
+}
+
 /** A context that logs what the operator did. */
 interface Logging {
   did?: (what: string, on: object) => void
@@ -171,8 +178,11 @@ export class Group<Context, W extends Words> {
     command.option('--json', row.json ?? 'print JSON on one line')
     if (row.help !== undefined) command.addHelpText('after', row.help as string)
     command.action(() => {
-      const options = Object.entries(command.opts()).map(([name, value]) => [underscored(name), value])
-      const texts = names.map((name, at) => [name, command.processedArgs[at]])
+      const options = Object.entries(command.opts<Record<string, unknown>>()).map(([name, value]) => [
+        underscored(name),
+        value,
+      ])
+      const texts = names.map((name, at) => [name, (command.processedArgs as unknown[])[at]])
       const given = Object.fromEntries([...texts, ...options]) as Given<W, Usage>
       return door(async (context) => {
         const answer = await row.run(context, given)
@@ -191,10 +201,8 @@ export class Group<Context, W extends Words> {
     operation: OperatorOperation<Answer>,
     row: Telling<Context, Given<W, Usage>, Answer>,
   ): void {
-    this.command<Usage, Answer, AtDatabase>(usage, {
-      ...(row as Telling<unknown, Given<W, Usage>, Answer> as Telling<AtDatabase, Given<W, Usage>, Answer>),
-      run: async (at, given) => (await import('./operate.ts')).operate(at, operation, given),
-    })
+    const run = (context: Context, given: object) => (context as Operating).operate(operation, given)
+    this.command<Usage, Answer, Context>(usage, { ...row, run })
   }
 
   /** A command that prints rows: as a table for people, as JSON for programs. */

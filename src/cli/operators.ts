@@ -26,7 +26,7 @@ import {
   type AskedChange,
   type AtDatabase,
 } from './command-line.ts'
-import { group } from './define.ts'
+import { group, type Group } from './define.ts'
 import { linesOf } from './output.ts'
 
 const WORDS = {
@@ -73,6 +73,11 @@ export function operatorCommands(program: Command): void {
     run: async ({ db }) => (await listOperators(db)).map(shownOf),
     columns: ['operator_id', 'name', 'role', 'customer_id', 'created_at', 'disabled_at'],
   })
+  defineChanges(operator)
+  defineWays(operator)
+}
+
+function defineChanges(operator: Group<AtDatabase, typeof WORDS>): void {
   operator.command('link <operator_id>', {
     about: `print a link with which the operator signs in once, within ${LINK_SECONDS / 60} minutes; earlier links end`,
     async run(at, { operator_id }) {
@@ -122,6 +127,10 @@ export function operatorCommands(program: Command): void {
     says: ({ operator_id }) => `Operator ${operator_id} is enabled.`,
     logs: 'enabled an operator',
   })
+}
+
+/** The ways in which an operator signs in. */
+function defineWays(operator: Group<AtDatabase, typeof WORDS>): void {
   operator.list('sessions <operator_id>', {
     about: "list an operator's sessions, newest first",
     key: 'sessions',

@@ -32,7 +32,7 @@ export const readable = (text: string): string =>
 
 /** Each member as a line of its own. Of entries, several may have one name. */
 export function linesOf(members: object | [name: string, value: string][]): string {
-  const entries: [string, unknown][] = Array.isArray(members) ? members : Object.entries(members)
+  const entries = (Array.isArray(members) ? members : Object.entries(members)) as [string, unknown][]
   const width = Math.max(...entries.map(([name]) => name.length)) + 1
   return entries
     .map(([name, value]) => `${`${readable(name)}:`.padEnd(width)} ${readable(String(value))}`)

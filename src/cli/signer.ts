@@ -77,7 +77,7 @@ export function signerCommands(program: Command): void {
     columns: ['transfer_id', '>amount', 'asset', 'network', 'destination', 'wallet', '>nonce', 'outcome'],
   })
   for (const [usage, about] of Object.entries(CHANGES))
-    signer.command(`${usage} ${CHANGED}` as `${string} ${typeof CHANGED}`, {
+    signer.command(`${usage} ${CHANGED}`, {
       about: `${about}; with --key, sign that you approve; with --socket or --config, do it`,
       run: (_, given) => approveOrMake(usage.split(' ')[0]!, given),
     })

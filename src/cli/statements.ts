@@ -74,7 +74,7 @@ export function statementCommands(program: Command): void {
       if (explained === undefined) throw new Error(`there is no generated statement ${statement_id}`)
       return { statement: explained.statement, method: 'TIME_WEIGHTED', derivation: explained.derivation }
     },
-    says: ({ statement, derivation }) => describeDerivation(derivation, statement.metadata!.total_amount!),
+    says: ({ statement, derivation }) => describeDerivation(derivation, statement.metadata!.total_amount),
     fails: ({ statement, derivation }) => derivation.total !== statement.metadata!.total_amount,
   })
   statements.command('reverse <statement_id>', {

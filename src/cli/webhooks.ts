@@ -6,7 +6,7 @@ import type { Webhook, WebhookAuthBody } from '../money/records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../money/records/webhook-delivery.ts'
 import { overApi, Refused, until, type Api, type ListPage } from './call-api.ts'
 import { COMMON, uuid, wholeNumber } from './arguments.ts'
-import { group } from './define.ts'
+import { group, type Group } from './define.ts'
 import { eventType } from './events.ts'
 import { linesOf } from './output.ts'
 import { printError } from './own-process.ts'
@@ -106,6 +106,10 @@ export function webhookCommands(program: Command): void {
       return `${describe(rotated)}\n${previous}`
     },
   })
+  defineDeliveries(webhooks)
+}
+
+function defineDeliveries(webhooks: Group<Api, typeof WORDS>): void {
   webhooks.command('recover <webhook> --since <time> [--until <time>]', {
     about: 'deliver the events of a time that were not delivered, each once',
     json: 'print JSON on one line: {recovered}',

@@ -14,10 +14,10 @@ import {
   sendBack,
   take,
 } from '../resources/operators/wires.ts'
+import { SettingsError } from '../settings.ts'
 import { group } from './define.ts'
 import { textUpTo, uuid } from './arguments.ts'
 import { asFailure, inDatabase, type AtDatabase } from './command-line.ts'
-import { operate } from './operate.ts'
 import { linesOf, readable } from './output.ts'
 import { printError } from './own-process.ts'
 
@@ -67,7 +67,7 @@ export function wireCommands(program: Command): void {
     about: `list the open wires, oldest first, at most ${WIRES_MAX}: READY to be taken, TAKEN (by which operator), or WAITING (for what)`,
     key: 'wires',
     none: 'There are no open wires.',
-    run: async (at, given) => (await operate(at, listWires, given)).items,
+    run: async (at, given) => (await at.operate(listWires, given)).items,
     columns: [
       ...(['transfer_id', 'created_at', '>amount', 'asset', 'payee'] as const),
       ['account', ({ account_number }) => account_number],
@@ -86,10 +86,10 @@ export function wireCommands(program: Command): void {
   })
   wire.command('show <id>', {
     about: "print a taken wire again with its operator, and the bank's reference of a recorded one",
-    async run({ db }, { id }) {
+    async run({ db }, { id }): Promise<Partial<BankWire & WireOrder>> {
       const recorded = await findBankWireOf(db, id)
       const order = recorded === undefined ? await readTakenWire(db, id) : undefined
-      return { ...presentOf(recorded ?? {}), ...order } as Partial<BankWire & WireOrder>
+      return { ...presentOf(recorded ?? {}), ...order }
     },
     says: (shown) =>
       shown.taken_by !== undefined
@@ -118,9 +118,10 @@ async function takeEach(at: AtDatabase, ids: string[]) {
   const refused: { transfer_id: string; reason: string }[] = []
   for (const transfer_id of new Set(ids)) {
     try {
-      wires.push(await operate(at, take, { id: transfer_id }))
+      wires.push(await at.operate(take, { id: transfer_id }))
       at.did('took a wire', { transfer_id })
     } catch (error) {
+      if (error instanceof SettingsError) throw error
       refused.push({ transfer_id, reason: asFailure(error).message })
     }
   }
