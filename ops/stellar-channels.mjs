@@ -1,4 +1,4 @@
-// Makes the channel accounts of STELLAR that are missing (docs/guides/networks.md, STELLAR), sponsored by the hot wallet:
+// Makes the channel accounts of STELLAR that are missing (docs/guides/networks-stellar.md), sponsored by the hot wallet:
 //   STELLAR_SEED=S... node ops/stellar-channels.mjs <horizon> [lanes] [passphrase]
 // Afterwards: bursar wallet acknowledge --network STELLAR --tx-hash <hash>
 import { createHmac } from 'node:crypto'

@@ -40,7 +40,7 @@ export const KNOTS: NodeProgram | undefined = existsSync(knots) ? { path: knots,
 
 /** What the guide has in the node's configuration, for the users of Bursar's worker and of its other processes. */
 export const DOCUMENTED_OPTIONS = readFileSync(
-  new URL('../docs/guides/networks.md', import.meta.url),
+  new URL('../docs/guides/networks-bitcoin.md', import.meta.url),
   'utf8',
 ).match(/^rpcwhitelist\w*=\S+$/gm)!
 

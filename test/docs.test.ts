@@ -187,7 +187,7 @@ describe('links', () => {
 })
 
 test('every code of a waiting withdrawal is documented with its label', () => {
-  const page = read('docs/guides/operating.md')
+  const page = read('docs/guides/waiting.md')
   const labels = [
     ...read('src/upkeep/metrics/database-gauges.ts').matchAll(/^ {2}([A-Z_]+): '([a-z_]+)',$/gm),
   ]
@@ -197,7 +197,11 @@ test('every code of a waiting withdrawal is documented with its label', () => {
 
 test('files and folders that documents name exist', () => {
   const missing = documents.flatMap((file) =>
-    [...read(file).matchAll(/`((?:src|client|test|bench|examples|ops|migrations|docs-page)\/[\w./-]*)`/g)]
+    [
+      ...read(file).matchAll(
+        /`((?:src|chains|signer|console|client|test|bench|examples|ops|migrations|docs-page)\/[\w./-]*)`/g,
+      ),
+    ]
       .map(([, named]) => named!)
       .filter((named) => !existsSync(join(ROOT, named)))
       .map((named) => `${file}: ${named}`),

@@ -89,7 +89,7 @@ ${table(
 )}
 `
   await expect(page, 'a rule has changed; run this test with --update').toMatchFileSnapshot(
-    '../../docs/reference/refused-destinations.md',
+    '../../../docs/reference/refused-destinations.md',
   )
 })
 

@@ -184,7 +184,7 @@ export function judgeNetwork(report: NetworkReport): Finding {
   if (locked !== undefined)
     return warn(
       `${name}: ${locked.count} withdrawals wait because the wallet is locked`,
-      'a person must unlock it with its passphrase (docs/guides/networks.md)',
+      'a person must unlock it with its passphrase (docs/guides/networks-bitcoin.md)',
     )
   const { signer, asked } = report
   if (signer?.reachable === false)
