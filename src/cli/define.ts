@@ -174,16 +174,15 @@ export class Group<Context, W extends Words> {
     const command = subcommand(this.#parent, name!, row.about)
     const names = addParts(command, usage, this.#words)
     const door = row.in ?? (this.#door as unknown as OpenContext<Own>)
-    if (door.option !== undefined) command.option(...door.option)
     command.option('--json', row.json ?? 'print JSON on one line')
+    const own = command.options.map((option) => option.attributeName())
+    if (door.option !== undefined) command.option(...door.option)
     if (row.help !== undefined) command.addHelpText('after', row.help as string)
     command.action(() => {
-      const options = Object.entries(command.opts<Record<string, unknown>>()).map(([name, value]) => [
-        underscored(name),
-        value,
-      ])
+      const options: Record<string, unknown> = command.opts()
+      const named = own.filter((name) => name in options).map((name) => [underscored(name), options[name]])
       const texts = names.map((name, at) => [name, (command.processedArgs as unknown[])[at]])
-      const given = Object.fromEntries([...texts, ...options]) as Given<W, Usage>
+      const given = Object.fromEntries([...texts, ...named]) as Given<W, Usage>
       return door(async (context) => {
         const answer = await row.run(context, given)
         if (answer === undefined || answer === null) return

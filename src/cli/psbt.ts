@@ -9,7 +9,7 @@ import {
   replacePsbt,
   type ByHand,
 } from '../rails/payouts/sign-by-hand.ts'
-import { readHash } from '../networks/read-hash.ts'
+import { readHash } from '../rails/payouts/read-hash.ts'
 import { inDatabase, type AtDatabase } from './command-line.ts'
 import { group } from './define.ts'
 import { OF_NETWORK } from './networks.ts'

@@ -81,15 +81,15 @@ export function webhookCommands(program: Command): void {
     async run(api, { webhook, type = TESTED_TYPE }) {
       const path = await pathOf(api, webhook)
       const delivery = await api.call<WebhookDelivery>('POST', `${path}/test`, { type })
-      return { delivery, attempt: await firstAttempt(api, `${path}/deliveries/${delivery.id}/attempts`) }
-    },
-    says({ delivery, attempt }) {
+      const attempt = await firstAttempt(api, `${path}/deliveries/${delivery.id}/attempts`)
       const { status_code: status, error = `status ${status}`, duration_ms } = attempt
-      if (isDelivered(attempt))
-        return `test event ${delivery.id} is delivered: status ${status} (${duration_ms} ms)`
-      printError(`the test was not delivered: ${error} (${duration_ms} ms)`)
-      return ''
+      if (!isDelivered(attempt)) printError(`the test was not delivered: ${error} (${duration_ms} ms)`)
+      return { delivery, attempt }
     },
+    says: ({ delivery: { id }, attempt }) =>
+      isDelivered(attempt)
+        ? `test event ${id} is delivered: status ${attempt.status_code} (${attempt.duration_ms} ms)`
+        : '',
     fails: ({ attempt }) => !isDelivered(attempt),
   })
   webhooks.command('rotate <webhook> [--grace-seconds <seconds>] [--approval <id>]', {

@@ -1,4 +1,4 @@
-import { readHash } from '../../networks/read-hash.ts'
+import { readHash } from '../payouts/read-hash.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'

@@ -1,6 +1,6 @@
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import type { PayoutNetwork, Networks } from '../../networks/network.ts'
-import { readHash } from '../../networks/read-hash.ts'
+import { readHash } from './read-hash.ts'
 import { keepTransactions } from '../../networks/network-transactions.ts'
 import { signAlone } from './lease.ts'
 import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts'

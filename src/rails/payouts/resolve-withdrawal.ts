@@ -1,6 +1,6 @@
 import { transaction, type Database } from '../../db/database.ts'
 import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../networks/network.ts'
-import { readHash } from '../../networks/read-hash.ts'
+import { readHash } from './read-hash.ts'
 import { statusOfEach } from './ask-network.ts'
 import { stepAfterStatus, type State, type Step } from './next-step.ts'
 import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'

@@ -1,4 +1,4 @@
-import type { NetworkAdapter, PayoutNetwork } from './network.ts'
+import type { NetworkAdapter, PayoutNetwork } from '../../networks/network.ts'
 
 /** The hash of a transaction that an operator typed, as the network spells it. Throws an Error where it is none. */
 export function readHash(
