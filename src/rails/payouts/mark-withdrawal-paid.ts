@@ -7,7 +7,6 @@ import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts
 import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-/** A withdrawal, and the transaction that pays it. */
 export interface WithdrawalOnChain {
   customer_id: string
   transfer_id: string

@@ -5,7 +5,6 @@ import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 
 export const OPEN_WITHDRAWALS_MAX = 1_000
 
-/** A withdrawal that has not ended. */
 export interface OpenWithdrawal {
   transfer_id: string
   customer_id: string

@@ -29,7 +29,6 @@ export interface By {
   origin: Origin
 }
 
-/** A wire that has not ended. */
 export interface OpenWire {
   transfer_id: string
   customer_id: string
