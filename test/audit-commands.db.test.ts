@@ -243,6 +243,14 @@ test.each(Object.entries(ELSEWHERE))('a test asserts the record of: %s', (comman
   for (const word of command.split(' ')) expect(text).toContain(word)
 })
 
+/** The operators that a log names. */
+const toldBy = (log: string) =>
+  log
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as { user?: string; sudo_user?: string })
+    .map(({ user, sudo_user }) => sudo_user ?? user)
+
 interface Row {
   customer_id: string
   actor_type: string
@@ -272,6 +280,8 @@ test('each command leaves exactly its record, in the chain of its customer or th
       ...(command === 'keys seal' && { BURSAR_MIGRATIONS_DATABASE_URL: service.ownerUrl }),
     })
     expect(code, `${command}: ${stderr}`).toBe(0)
+    // The log names the operator, too. Records of prices name their origin.
+    if (command !== 'prices import') expect(toldBy(stderr), command).toContain(operatorName())
     const { customer_id, client_secret } = JSON.parse(stdout) as Record<string, string | undefined>
     if (command === 'customer create') ids.created = customer_id!
     if (client_secret !== undefined) secrets.push(client_secret)

@@ -56,6 +56,7 @@ export function bitcoinAdapter(
       // A person is asked to sign again by 'bursar psbt replace' alone.
       ...(wallet.signing !== 'psbt' && { stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
     }),
+    readHash: (text) => (/^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined),
     claimTransaction: (from, withdrawal, hash) => claimTransaction(from, wallet, withdrawal, hash),
     resend: (ended) => resend(wallet, ended),
     movedBy: (tx, hash) => movedBy(tx, wallet, hash),

@@ -144,6 +144,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
 
     // Operators.
     status: () => status(db, chain),
+    readHash: (text) => (/^0x[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined),
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     planConsolidation: (tx, maxFeeRate) => planMove(tx, chain, maxFeeRate),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),

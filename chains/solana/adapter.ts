@@ -112,6 +112,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     // Operators.
     status: () => status(db, chain),
     refill: async () => ({ to: chain.hotWallet.address }),
+    readHash: (text) => (/^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text) ? text : undefined),
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
     usedBy: (withdrawal, hash) => usedBy(db, chain, withdrawal, hash),

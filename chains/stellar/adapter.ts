@@ -49,6 +49,7 @@ export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdap
     // Operators.
     status: () => status(chain),
     refill: async () => ({ to: chain.address }),
+    readHash: (text) => (/^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined),
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
     resend: (ended) => resend(chain, ended),

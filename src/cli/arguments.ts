@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { UUID } from '../db/ids.ts'
 
-/** How commands read arguments and options. This module loads nothing that works on the database. */
+/** How commands read what they are given, and the words of several. This module loads nothing that works on the database. */
 
 export function uuid(text: string): string {
   if (!UUID.test(text)) throw new InvalidArgumentError('must be a UUID.')
@@ -24,9 +24,9 @@ export const textUpTo =
     return text.trim()
   }
 
-/** The option of commands whose change a policy can make dependent on approvers. */
-export const APPROVAL = [
-  '--approval <id>',
-  'approval of this change, where the policy requires one',
-  uuid,
-] as const
+/** Words that mean the same in every group. */
+export const COMMON = {
+  '--customer <id>': ['customer', uuid],
+  /** Of commands whose change a policy can make dependent on approvers. */
+  '--approval <id>': ['approval of this change, where the policy requires one', uuid],
+} as const

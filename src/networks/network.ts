@@ -326,6 +326,8 @@ export interface Payer {
    */
   replace?(tx: Transaction, withdrawals: BroadcastWithdrawal[]): Promise<(SignedTransaction | undefined)[]>
   stuckAfterMs?: number
+  /** The hash of a transaction as a person types it, in the network's own spelling. Undefined: it is none of the network. */
+  readHash?(text: string): string | undefined
   /**
    * The hot wallet's transaction with this hash, for an operator who says that it paid the withdrawal: it was signed, and
    * this database has no record of it. Asked with no transaction open. Throws an Error that says why it does not pay the

@@ -1,4 +1,4 @@
-import { Type, type TObject, type TSchema } from 'typebox'
+import { Type, type Static, type TObject, type TSchema } from 'typebox'
 import type { Context } from './context.ts'
 import { Closed, Filter, FilterValue, FilterWithoutCommas, Uuid } from '../contract/fields.ts'
 import {
@@ -46,9 +46,20 @@ export const readOperation = <Q extends TObject | undefined = undefined, R exten
     example: { params: { id: example } },
   })
 
-type OfOperators<P, Q, B, R> = Omit<Definition<Context, P, Q, B, R>, 'tag' | 'scope' | 'forOperators'> & {
-  scope: OperatorScope
+/** What an operation for operators can reach: also a command that runs it without a service has this. */
+export type OperatorContext = Pick<
+  Context,
+  'db' | 'shared' | 'nodes' | 'ledger' | 'settings' | 'policies' | 'rowMacs'
+>
+
+export type OperatorOperation<Reply = unknown> = Omit<Operation, 'run'> & {
+  run: (request: never) => Promise<Reply>
 }
+
+type OfOperators<P, Q, B, R> = Omit<
+  Definition<OperatorContext, P, Q, B, R>,
+  'tag' | 'scope' | 'forOperators'
+> & { scope: OperatorScope }
 
 /** Declares an operation for operators alone (docs/reference/operators.md). A second request of it changes nothing, by default. */
 export const operatorOperation = <
@@ -58,8 +69,13 @@ export const operatorOperation = <
   R extends TSchema = TSchema,
 >(
   definition: OfOperators<P, Q, B, R>,
-): Operation =>
-  operation<P, Q, B, R>({ repeats: 'HARMLESS', ...definition, tag: 'Operators', forOperators: true })
+): OperatorOperation<Static<R>> =>
+  operation<P, Q, B, R>({
+    repeats: 'HARMLESS',
+    ...definition,
+    tag: 'Operators',
+    forOperators: true,
+  }) as OperatorOperation<Static<R>>
 
 /** The query of a list, as its schema has validated it. */
 export type ListQuery = Record<string, unknown>

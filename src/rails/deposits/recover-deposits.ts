@@ -1,3 +1,4 @@
+import { readHash } from '../payouts/read-hash.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
@@ -86,7 +87,8 @@ export async function creditSaidDeposit(
   said: SaidDeposit,
   origin: Origin,
 ): Promise<Transfer> {
-  const { asset, amount, crypto_tx_hash } = said
+  const { asset, amount } = said
+  const crypto_tx_hash = readHash(network, adapter, said.crypto_tx_hash)
   const known = findAsset(asset)
   const minor = known && parseAmount(amount, known.decimals)
   if (known === undefined) throw new Refusal(`${asset} is no asset of the catalogue`)

@@ -1,13 +1,13 @@
 import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import type { PayoutNetwork, Networks } from '../../networks/network.ts'
+import { readHash } from './read-hash.ts'
 import { keepTransactions } from '../../networks/network-transactions.ts'
 import { signAlone } from './lease.ts'
 import { findOutgoing, findPayee, setTransaction } from './found-withdrawals.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-/** A withdrawal, and the transaction that pays it. */
 export interface WithdrawalOnChain {
   customer_id: string
   transfer_id: string
@@ -30,16 +30,17 @@ export async function markWithdrawalPaid(
   db: Database,
   networks: Networks,
   transferId: string,
-  hash: string,
+  typed: string,
   origin: Origin,
 ): Promise<WithdrawalOnChain> {
   const withdrawal = await findOutgoing(db, transferId)
   if (withdrawal === undefined) throw new Refusal(`there is no withdrawal ${transferId}`)
   const { customer_id, transfer_id, network, status } = withdrawal
   const marked = { customer_id, transfer_id, crypto_network: network }
+  const adapter = networks.get(network)
+  const hash = adapter === undefined ? typed : readHash(network, adapter, typed)
   if (withdrawal.crypto_tx_hash === hash) return { ...marked, crypto_tx_hash: hash }
   if (status !== 'PENDING') throw new Refusal(`withdrawal ${transfer_id} is ${status}`)
-  const adapter = networks.get(network)
   if (adapter?.claimTransaction === undefined) throw new Refusal(`${network} is no real network here`)
   await requireNotAcknowledged(db, network, hash)
   const { keep, ...paid } = await adapter.claimTransaction(db, withdrawal, hash)

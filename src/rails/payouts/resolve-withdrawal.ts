@@ -1,6 +1,7 @@
 import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../networks/network.ts'
+import { readHash } from './read-hash.ts'
 import { statusOfEach } from './follow-withdrawals.ts'
 import { stepAfterStatus, type State } from './next-step.ts'
 import { findOutgoing } from './found-withdrawals.ts'
@@ -54,7 +55,7 @@ export async function resolveWithdrawal(
   const about = { customer_id, transfer_id, crypto_network: network }
   if (typeof outcome === 'object') {
     if (adapter.usedBy === undefined) throw new Refusal(`transactions of ${network} have no nonce`)
-    const end = await adapter.usedBy(withdrawal, outcome.usedBy)
+    const end = await adapter.usedBy(withdrawal, readHash(network, adapter, outcome.usedBy))
     if (end.state !== 'VOID')
       throw new Refusal(`withdrawal ${transfer_id} is not signed anew: ${end.reason.detail}`)
     const step = stepAfterStatus(withdrawal, end, adapter)!

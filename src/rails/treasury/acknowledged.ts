@@ -1,4 +1,5 @@
 import type { Origin } from '../../contract/actor.ts'
+import { readHash } from '../payouts/read-hash.ts'
 import { parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
@@ -39,9 +40,10 @@ export async function acknowledgeTransaction(
   db: Database,
   adapter: NetworkAdapter,
   network: CryptoNetwork,
-  hash: string,
+  typed: string,
   asked: Acknowledging,
 ): Promise<Acknowledged> {
+  const hash = readHash(network, adapter, typed)
   if (adapter.movedBy === undefined) throw new Refusal(`${network} is no real network here`)
   return transaction(db, async (tx) => {
     await signAlone(tx, network)

@@ -36,7 +36,6 @@ import { failPending } from '../deposits/see-deposits.ts'
  */
 type Recording = Pick<RailsContext, 'db' | 'ledger'> & { screening?: Screening | undefined }
 
-/** An incoming wire, and the transfer that credits it. */
 export interface RecordedWire {
   transfer: Transfer
   /** False when it was recorded before: then nothing changed. */
@@ -62,7 +61,6 @@ export async function readPayee(
   return rows[0]!
 }
 
-/** An incoming wire as the bank's statement has it. */
 export interface SaidWire extends By {
   /** A decimal string, as the bank writes it. */
   amount: string

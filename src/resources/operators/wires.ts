@@ -105,8 +105,9 @@ function requireLive({ mode }: Context['settings']): void {
     throw new Refusal('live mode only: the simulated bank of a sandbox sends and receives its wires itself')
 }
 
+/** The operator, by the name that people know; on the command line the user of the operating system. */
 const byOf = async (db: Database, { origin }: Pick<Request, 'origin'>): Promise<By> => ({
-  operator: await operatorName(db, origin.actor.id),
+  operator: origin.actor.type === 'OPERATOR' ? await operatorName(db, origin.actor.id) : origin.actor.id,
   origin,
 })
 
