@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CLUSTER } from './cluster.ts'
 import { freePort } from './free-port.ts'
 import { installClient } from './packed.ts'
 import { cloneDatabase, ENVIRONMENT, PROGRAM, type TestDatabase } from './support.ts'
@@ -60,8 +61,11 @@ afterAll(async () => {
 
 test('the suite of node:test passes', async () => {
   await copyFile('examples/testing/payouts.test.mjs', join(project, 'payouts.test.mjs'))
-  const { stdout } = await run('node', ['--test', 'payouts.test.mjs'])
-  expect(stdout).toMatch(/pass 5/)
+  // The last test moves the clock of the sandbox. The clock of a distributed database is not moved.
+  const isDistributed = CLUSTER.length > 0
+  const names = isDistributed ? ['--test-name-pattern=^a payout'] : []
+  const { stdout } = await run('node', ['--test', ...names, 'payouts.test.mjs'])
+  expect(stdout).toMatch(isDistributed ? /pass 4/ : /pass 5/)
 })
 
 const PYTEST = spawnSync('python3', ['-m', 'pytest', '--version']).status === 0
