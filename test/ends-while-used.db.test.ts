@@ -11,6 +11,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { verify } from '../src/money/verify/verify.ts'
+import { queryNodes } from './cluster.ts'
 import {
   credit,
   DESTINATION,
@@ -208,10 +209,11 @@ async function inTurn(
 ): Promise<[Answer, Answer]> {
   const holder = await service.owner.connect()
   const waiting = async (count: number) => {
-    const { rows } = await service.db.query<{ waiting: number }>(
-      `select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    const sessions = await queryNodes(
+      service.url,
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     )
-    expect(rows[0]!.waiting).toBe(count)
+    expect(sessions).toHaveLength(count)
   }
   try {
     await holder.query('begin')
