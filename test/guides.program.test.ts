@@ -12,6 +12,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { CLUSTER } from './cluster.ts'
 import { freePort } from './free-port.ts'
 import { blocksOf, codeOf, inBash, readPage, ROOT, startSandbox } from './guides.ts'
 import { installClient } from './packed.ts'
@@ -233,7 +234,12 @@ describe('the guide to testing: its commands start a sandbox, and the suites in 
 
   test('node:test', async () => {
     await suite('payouts.test.mjs')
-    expect(await run('node', ['--test', 'payouts.test.mjs'])).toMatch(/pass 5/)
+    // The last test moves the clock of the sandbox. The clock of a distributed database is not moved.
+    const isDistributed = CLUSTER.length > 0
+    const names = isDistributed ? ['--test-name-pattern=^a payout'] : []
+    expect(await run('node', ['--test', ...names, 'payouts.test.mjs'])).toMatch(
+      isDistributed ? /pass 4/ : /pass 5/,
+    )
   })
 
   test.skipIf(spawnSync('python3', ['-m', 'pytest', '--version']).status !== 0)('pytest', async () => {
