@@ -24,6 +24,13 @@ export const textUpTo =
     return text.trim()
   }
 
+/** Reads the hash of a transaction of any family. Which hashes a network has, the work itself checks. */
+export function transactionHash(text: string): string {
+  if (!/^[0-9A-Za-z]{64,90}$/.test(text))
+    throw new InvalidArgumentError('must be the hash of a transaction: 64 to 90 letters and digits.')
+  return text
+}
+
 /** Words that mean the same in every group. */
 export const COMMON = {
   '--customer <id>': ['customer', uuid],

@@ -15,7 +15,7 @@ import { resendWithdrawal } from '../rails/payouts/resend-withdrawal.ts'
 import { resolveWithdrawal, type Resolution } from '../rails/payouts/resolve-withdrawal.ts'
 import { audited, recordNow } from '../audit/audited.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
-import { COMMON, textUpTo, uuid } from './arguments.ts'
+import { COMMON, textUpTo, transactionHash, uuid } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
 import { group, oneOf } from './define.ts'
 
@@ -24,7 +24,7 @@ const EVIDENCE_LENGTH_MAX = 1_000
 /** Words of commands about a network. */
 export const OF_NETWORK = {
   '--network <network>': ['network', oneOf(CRYPTO_NETWORKS)],
-  '--tx-hash <hash>': ['transaction'],
+  '--tx-hash <hash>': ['transaction', transactionHash],
   '--asset <asset>': ['asset'],
   '--amount <amount>': ['amount, as a decimal number'],
 } as const
@@ -39,7 +39,7 @@ const WORDS = {
     'for paid and not-paid: what you checked, and where; kept with the record',
     textUpTo(EVIDENCE_LENGTH_MAX),
   ],
-  '--used-by <hash>': ['for sign-anew: the transaction with its nonce'],
+  '--used-by <hash>': ['for sign-anew: the transaction with its nonce', transactionHash],
 } as const
 
 export function networkCommands(program: Command): void {

@@ -10,13 +10,14 @@ import {
   type ByHand,
 } from '../rails/payouts/sign-by-hand.ts'
 import { readHash } from '../rails/payouts/read-hash.ts'
+import { transactionHash } from './arguments.ts'
 import { inDatabase, type AtDatabase } from './command-line.ts'
 import { group } from './define.ts'
 import { OF_NETWORK } from './networks.ts'
 
 const WORDS = {
   ...OF_NETWORK,
-  '<id>': ['hash of its transaction'],
+  '<id>': ['hash of its transaction', transactionHash],
   '<file>': ['signed PSBTs of one transaction, in binary or base64'],
   '--out <file>': ['file to write it to, in binary'],
 } as const
