@@ -369,7 +369,9 @@ describe.each([
     const actions = await actionsOfCommands(database.db)
     expect(actions).toEqual(expect.arrayContaining(['network.rescan', 'network.resume']))
 
-    const said = ['--tx-hash', '0'.repeat(64), '--address', 'nowhere', '--asset', asset, '--amount', '1']
+    const { body } = await call('GET', '/v2/transfer/transfers?type=CRYPTO_DEPOSIT')
+    const [{ crypto_tx_hash: hash }] = body.items as [Transfer]
+    const said = ['--tx-hash', hash!, '--address', 'nowhere', '--asset', asset, '--amount', '1']
     const credit = await command(['deposits', 'credit', '--network', network, ...said, '--json'])
     expect([credit.code, credit.stdout]).toEqual([1, ''])
     expect(credit.stderr).toMatch(/nowhere is no address of|has no deposits that a scan cannot find/)

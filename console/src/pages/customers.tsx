@@ -1,5 +1,5 @@
 import { Action } from '../action.tsx'
-import { get } from '../api.ts'
+import { get, post } from '../api.ts'
 import { Freezes } from '../freezes.tsx'
 import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'

@@ -65,8 +65,8 @@ const keyOf = (incoming: IncomingTransfer) => [
 
 /** A change of a deposit's row `i` by the values of a row `u`. */
 interface RowChange {
-  /** What is set; with `and`, also under which condition. */
-  set: string
+  /** The beginning of the statement, with what is set; with `and`, also under which condition. */
+  update: string
   and?: string
   /** The names and types of the values that `u` has beside the key. */
   columns?: readonly string[]
@@ -77,7 +77,7 @@ const KEY_COLUMNS = ['customer_id uuid', 'network text', 'crypto_tx_hash text', 
 /** Changes the rows of those deposits that wait still, each by its own values. */
 export async function updateWaiting<Values extends object>(
   db: Queryable,
-  { set, and = 'true', columns = [] }: RowChange,
+  { update, and = 'true', columns = [] }: RowChange,
   changes: readonly (Values & { incoming: IncomingTransfer })[],
 ): Promise<void> {
   if (changes.length === 0) return
@@ -87,7 +87,7 @@ export async function updateWaiting<Values extends object>(
   })
   await db.query(
     `
-    update incoming_transfers i set ${set}
+    ${update}
     from json_to_recordset($2) as u (${[...KEY_COLUMNS, ...columns].join(', ')})
     where i.customer_id = any ($1::uuid[]) and i.customer_id = u.customer_id and i.network = u.network
       and i.crypto_tx_hash = u.crypto_tx_hash and i.crypto_tx_index = u.crypto_tx_index and i.state = 'WAITING' and ${and}`,
@@ -170,7 +170,7 @@ export async function keepWaiting(db: Queryable, waiting: readonly Waiting[]): P
     db,
     {
       // In seconds: Citus adds no interval to a time in an UPDATE with columns.
-      set: `reason = u.reason, detail = u.detail, attempts = i.attempts + u.attempted,
+      update: `update incoming_transfers i set reason = u.reason, detail = u.detail, attempts = i.attempts + u.attempted,
             due_at = to_timestamp((select extract(epoch from statement_timestamp())::float8) + u.seconds)`,
       columns: ['reason text', 'detail text', 'attempted int', 'seconds int'],
     },
@@ -216,7 +216,7 @@ export const markCredited = (
   updateWaiting(
     db,
     {
-      set: `state = 'CREDITED', transfer_id = u.transfer_id, reason = null, detail = null`,
+      update: `update incoming_transfers i set state = 'CREDITED', transfer_id = u.transfer_id, reason = null, detail = null`,
       columns: ['transfer_id uuid'],
     },
     credited.map(({ incoming, transfer_id }) => ({ incoming, transfer_id })),

@@ -79,7 +79,7 @@ const keepSmall = (
   updateWaiting(
     tx,
     {
-      set: `reason = 'BELOW_MINIMUM', detail = u.detail, attempts = i.attempts + 1`,
+      update: `update incoming_transfers i set reason = 'BELOW_MINIMUM', detail = u.detail, attempts = i.attempts + 1`,
       and: 'not i.cleared',
       columns: ['detail text'],
     },
@@ -114,7 +114,10 @@ async function selectSums(
 const clear = (tx: Transaction, deposits: readonly IncomingTransfer[]): Promise<void> =>
   updateWaiting(
     tx,
-    { set: 'cleared = true, reason = null, detail = null', and: 'not i.cleared' },
+    {
+      update: 'update incoming_transfers i set cleared = true, reason = null, detail = null',
+      and: 'not i.cleared',
+    },
     deposits.map((incoming) => ({ incoming })),
   )
 
