@@ -320,15 +320,8 @@ describe.each([
     }
     expect(await json('list')).toEqual({ deposits: [] })
     const waiting = {
-      ...{
-        customer_id,
-        network,
-        crypto_tx_hash: 'aa',
-        crypto_tx_index: '0',
-        address: 'here',
-        asset,
-        amount: '2',
-      },
+      ...{ customer_id, network, crypto_tx_hash: 'aa', crypto_tx_index: '0' },
+      ...{ address: 'here', asset, amount: '2' },
       ...{ state: 'WAITING', reason: 'FAILED', detail: null, cleared: false, attempts: 1 },
     }
     await database.owner.query(

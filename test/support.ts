@@ -421,10 +421,7 @@ export async function fund(
   const instructions = await customer.call<{ memo_id: string }>(
     'POST',
     '/v2/transfer/fiat-deposit-instructions',
-    {
-      profile_id,
-      fiat_network: 'WIRE',
-    },
+    { profile_id, fiat_network: 'WIRE' },
   )
   const deposit = await customer.call('POST', '/v2/sandbox/fiat-deposits', {
     amount,
