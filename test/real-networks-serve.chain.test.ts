@@ -363,7 +363,7 @@ describe.each([
     expect(actions).toEqual(expect.arrayContaining(['network.rescan', 'network.resume']))
 
     const { body } = await call('GET', '/v2/transfer/transfers?type=CRYPTO_DEPOSIT')
-    const [{ crypto_tx_hash: hash }] = body.items as [Transfer]
+    const { crypto_tx_hash: hash } = (body.items as Transfer[]).find(({ amount }) => amount === '3')!
     const said = ['--tx-hash', hash!, '--address', 'nowhere', '--asset', asset, '--amount', '1']
     const credit = await command(['deposits', 'credit', '--network', network, ...said, '--json'])
     expect([credit.code, credit.stdout]).toEqual([1, ''])
