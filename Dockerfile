@@ -10,6 +10,8 @@ COPY package.json package-lock.json ./
 RUN npm ci --workspaces=false --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY src src
+COPY chains chains
+COPY signer signer
 COPY console console
 COPY docs-page docs-page
 RUN npm run build:server && npm run build:console

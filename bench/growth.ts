@@ -3,28 +3,12 @@ import type { Database } from '../src/db/database.ts'
 import { internalTransfer } from '../src/money/movements/internal-transfer.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { verify } from '../src/money/verify/verify.ts'
+import { measureLedger } from './callers.ts'
+import { newOwner, type Bench, type Owner } from './service.ts'
+import type { TableRow } from './write-tables.ts'
 
-export interface GrowthRow {
-  what: string
-  small: number
-  large: number
-  times: number
-}
-
-interface Customer {
-  customerId: string
-  profileIds: string[]
-}
-
-/** What the other parts of the benchmark have. */
+/** What needs the program and the folder of the database. */
 interface Tools {
-  newCustomer: () => Promise<Customer>
-  /** Measures withdrawals of these customers. */
-  measure: (
-    customers: Customer[],
-    callers: number,
-    name: string,
-  ) => Promise<{ perSecond: number; p99Ms: number }>
   /** Starts a service on the database and stops it. Resolves to the seconds until it was ready. */
   start: () => Promise<number>
   /** Copies the folder of the database, as a backup does. */
@@ -38,13 +22,13 @@ const CALLERS = 512
  * Makes this many transfers of a thousand customers, and measures the ledger when a tenth of them is there and when all are:
  * its rate, maintenance, and the bytes of each table for a transfer. "times" above 1 is what grows faster than its rows.
  */
-export async function measureGrowth(db: Database, transfers: number, tools: Tools): Promise<GrowthRow[]> {
-  const customers: Customer[] = []
-  while (customers.length < CUSTOMERS) customers.push(await tools.newCustomer())
-  await grow(db, customers, transfers / 10)
-  const small = await measure(db, customers, tools, 'small')
-  await grow(db, customers, transfers)
-  const large = await measure(db, customers, tools, 'large')
+export async function measureGrowth(bench: Bench, transfers: number, tools: Tools): Promise<TableRow[]> {
+  const customers: Owner[] = []
+  while (customers.length < CUSTOMERS) customers.push(await newOwner(bench.db))
+  await grow(bench.db, customers, transfers / 10)
+  const small = await measure(bench, customers, tools, 'small')
+  await grow(bench.db, customers, transfers)
+  const large = await measure(bench, customers, tools, 'large')
   return [...small].flatMap(([what, value]) => {
     const grown = large.get(what)
     // A table that stayed small is left out.
@@ -57,7 +41,7 @@ export async function measureGrowth(db: Database, transfers: number, tools: Tool
 const round = (value: number) => Number(value.toPrecision(3))
 
 /** Posts internal transfers, of one customer after the other, until there are about this many transfers. */
-async function grow(db: Database, customers: Customer[], transfers: number): Promise<void> {
+async function grow(db: Database, customers: Owner[], transfers: number): Promise<void> {
   const ledger = new Ledger(db)
   const origin = originOfLoop('bench')
   const missing = transfers - (await countOf(db))
@@ -92,21 +76,22 @@ const countOf = async (db: Database): Promise<number> =>
   Number((await db.query<{ count: string }>('select count(*) as count from transfers')).rows[0]!.count)
 
 async function measure(
-  db: Database,
-  customers: Customer[],
-  { measure, start, copy }: Tools,
+  bench: Bench,
+  customers: Owner[],
+  { start, copy }: Tools,
   name: string,
 ): Promise<Map<string, number>> {
+  const { db } = bench
   const seen = new Map<string, number>()
   seen.set('transfers', await countOf(db))
   seen.set('vacuum and analyze, s', await secondsOf(() => db.query('vacuum analyze')))
-  for (const [what, of, callers] of [
+  for (const [what, owners, callers] of [
     ['one customer, 512 callers', customers.slice(0, 1), CALLERS],
     ['100 customers, 512 callers', customers.slice(0, 100), CALLERS],
     ['all customers, 512 callers', customers, CALLERS],
     ['a lone caller', customers.slice(0, 1), 1],
   ] as const) {
-    const { perSecond, p99Ms } = await measure([...of], callers, `${name}-${what}`)
+    const { perSecond, p99Ms } = await measureLedger(bench, owners, callers, `${name}-${what}`)
     seen.set(`${what}: a second`, perSecond)
     seen.set(`${what}: p99 ms`, p99Ms)
   }

@@ -8,15 +8,6 @@ export interface Load {
   profileIds: string[]
   clients: number
   seconds: number
-  /** Withdrawals in each bulk request. Without it, each request makes one withdrawal. */
-  itemsEach?: number
-  /**
-   * Requests a second over all connections (open loop). Each request is due at a fixed time, even while the service is slow,
-   * and its latency counts from that time. Without it, each connection sends as soon as its last request is answered.
-   */
-  perSecond?: number
-  /** The share of requests for the first profile. Without it, the profiles take turns. */
-  hotShare?: number
   /** The prefix of the ref_ids, which makes them unique. */
   prefix: string
 }
@@ -25,11 +16,7 @@ export interface LoadResult {
   perSecond: number
   p50Ms: number
   p99Ms: number
-  p999Ms: number
-  /** The share of requests that took longer than a second. */
-  shareOverSecond: number
   refused: number
-  cpuSeconds: number
 }
 
 /** Runs the load generator and returns its figures. */

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,13 +10,14 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, transaction, type Database } from '../src/db/database.ts'
+import { momentAt } from '../src/db/ids.ts'
 import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { openMasterKeys } from '../src/keys/master-keys.ts'
 import { insertWebhook } from '../src/resources/webhooks/create-webhook.ts'
 import { WebhookSecrets } from '../src/money/records/webhook-secrets.ts'
 import { readSettings } from '../src/settings.ts'
 import { TICKS_A_SECOND, ticksOf } from './cpu.ts'
-import { openReceiver } from './deliveries.ts'
+import type { TableRow } from './write-tables.ts'
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 const POLL_MS = 20
@@ -26,26 +29,10 @@ const BETWEEN_MS = 9_000
 const WAKES = 10
 
 const MODES = ['sandbox', 'live'] as const
-type Mode = (typeof MODES)[number]
-
-/** The figures of a fresh service that nobody uses. */
-export interface IdleFigure {
-  mode: Mode
-  round: number
-  'ready s': number
-  'CPU s of the start': number
-  'MB on disk': number
-  'MB of Node': number
-  'commits a second': number
-  '% of a core': number
-  /** This and the next: the slowest of a sandbox's withdrawals that come one by one. */
-  'ms to the signature': number | '-'
-  'ms to the delivery': number | '-'
-}
 
 /** Starts fresh services of each mode in turn, with the embedded PostgreSQL, and observes each for this many seconds. */
-export async function measureIdle(rounds: number, seconds: number): Promise<IdleFigure[]> {
-  const figures: IdleFigure[] = []
+export async function measureIdle(rounds: number, seconds: number): Promise<TableRow[]> {
+  const figures: TableRow[] = []
   for (let turn = 0; turn < rounds * MODES.length; turn++) {
     const mode = MODES[turn % MODES.length]!
     const round = Math.floor(turn / MODES.length) + 1
@@ -61,11 +48,7 @@ export async function measureIdle(rounds: number, seconds: number): Promise<Idle
   return figures
 }
 
-async function measureOne(
-  dataDir: string,
-  seconds: number,
-  mode: Mode,
-): Promise<Omit<IdleFigure, 'mode' | 'round'>> {
+async function measureOne(dataDir: string, seconds: number, mode: (typeof MODES)[number]): Promise<TableRow> {
   const begunAt = performance.now()
   const settings = { BURSAR_MODE: mode, BURSAR_DATA_DIR: dataDir, PORT: '0', BURSAR_METRICS_PORT: '0' }
   const service = spawn(process.execPath, [PROGRAM, 'serve', '--json'], {
@@ -94,7 +77,7 @@ async function measureOne(
       const memory = /VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]
       const wakes =
         credentials_file === undefined
-          ? ({ 'ms to the signature': '-', 'ms to the delivery': '-' } as const)
+          ? { 'ms to the signature': '-', 'ms to the delivery': '-' }
           : await measureWakes(
               db,
               dataDir,
@@ -128,12 +111,12 @@ interface Credentials {
   customer_id: string
 }
 
-/** Orders withdrawals one by one, with rests in between, and waits for the signature and the first event of each. */
+/** Orders withdrawals one by one, with rests in between. Returns the slowest signature and the slowest first event. */
 async function measureWakes(
   db: Database,
   dataDir: string,
   { base_url, client_id, client_secret, profile_id, customer_id }: Credentials,
-): Promise<Pick<IdleFigure, 'ms to the signature' | 'ms to the delivery'>> {
+): Promise<TableRow> {
   const secrets = new WebhookSecrets(await openMasterKeys({ ...readSettings({}), dataDir }))
   const receiver = await openReceiver()
   try {
@@ -151,7 +134,11 @@ async function measureWakes(
         method: 'POST',
         headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
         body: JSON.stringify({
-          ...{ profile_id, asset: 'USDP', balance_asset: 'USD', crypto_network: 'ETHEREUM', amount: '1' },
+          profile_id,
+          asset: 'USDP',
+          balance_asset: 'USD',
+          crypto_network: 'ETHEREUM',
+          amount: '1',
           destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
         }),
       })
@@ -207,4 +194,41 @@ async function bytesIn(folder: string): Promise<number> {
     ),
   )
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+}
+
+interface Receiver {
+  url: string
+  /** Returns the milliseconds from event to delivery of each delivery since the last call. */
+  take(): number[]
+  close(): Promise<void>
+}
+
+/** Opens an HTTP server that answers each delivery at once. The database has the clock of this machine. */
+async function openReceiver(): Promise<Receiver> {
+  let waits: number[] = []
+  const server = createServer((request, reply) => {
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('end', () => {
+      reply.statusCode = 204
+      reply.end()
+      const { time } = JSON.parse(Buffer.concat(parts).toString()) as { time: string }
+      waits.push(performance.timeOrigin + performance.now() - momentAt(time).micros / 1000)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    take() {
+      const taken = waits
+      waits = []
+      return taken
+    },
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
 }

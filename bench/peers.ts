@@ -1,9 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { Pool } from 'undici'
-import { TICKS_A_SECOND } from './cpu.ts'
-import type { TableRow } from './write-tables.ts'
 
 /**
  * The same transfers in Bursar and in other ledgers that somebody has built and started, in turns: between accounts whose funds
@@ -85,14 +82,15 @@ export function bursar(baseUrl: string, token: string, profileIds: readonly stri
     async bulk(transfers) {
       const { items } = await send<{ items: object[] }>('POST', '/v2/transfer/crypto-withdrawals/bulk', {
         withdrawals: transfers.map(({ from, key }) => ({
-          ...{ profile_id: from, asset: 'USDP', amount: '1.00', ref_id: key },
-          ...{
-            crypto_network: 'ETHEREUM',
-            destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
-          },
+          profile_id: from,
+          asset: 'USDP',
+          amount: '1.00',
+          ref_id: key,
+          crypto_network: 'ETHEREUM',
+          destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
         })),
       })
-      if (!items.every((one) => 'transfer' in one)) throw new Error('Bursar refused a withdrawal')
+      if (!items.every((item) => 'transfer' in item)) throw new Error('Bursar refused a withdrawal')
     },
     close,
   }
@@ -138,9 +136,13 @@ function formance(baseUrl: string): Peer {
 /** Blnk over HTTP, without its queue: an answer means that the transfer is made. */
 function blnk(baseUrl: string): Peer {
   const { send, close } = jsonClient(baseUrl)
-  const of = (source: string, destination: string, precise_amount: number, reference: string) => ({
-    ...{ precise_amount, precision: 100, currency: 'USD', description: 'bench' },
-    ...{ reference, source, destination, skip_queue: true },
+  const common = { precision: 100, currency: 'USD', description: 'bench', skip_queue: true }
+  const transferOf = (source: string, destination: string, precise_amount: number, reference: string) => ({
+    ...common,
+    precise_amount,
+    reference,
+    source,
+    destination,
   })
   return {
     name: 'Blnk',
@@ -155,18 +157,21 @@ function blnk(baseUrl: string): Peer {
           currency: 'USD',
         })
         await send('POST', '/transactions', {
-          ...of('@world', balance_id, Number(FUNDS) * 100, randomUUID()),
+          ...transferOf('@world', balance_id, Number(FUNDS) * 100, randomUUID()),
           allow_overdraft: true,
         })
         accounts.push(balance_id)
       }
       return accounts
     },
-    transfer: ({ from, to, key }) => send('POST', '/transactions', of(from, to, 100, key)),
+    transfer: ({ from, to, key }) => send('POST', '/transactions', transferOf(from, to, 100, key)),
     bulk: (transfers) =>
       send('POST', '/transactions/bulk', {
-        ...{ atomic: false, inflight: false, run_async: false, skip_queue: true },
-        transactions: transfers.map(({ from, to, key }) => of(from, to, 100, key)),
+        atomic: false,
+        inflight: false,
+        run_async: false,
+        skip_queue: true,
+        transactions: transfers.map(({ from, to, key }) => transferOf(from, to, 100, key)),
       }),
     close,
   }
@@ -235,15 +240,26 @@ async function tigerBeetle(url: string): Promise<Peer> {
     AccountFlags: { debits_must_not_exceed_credits: number }
   }
   const client = createClient({ cluster_id: 0n, replica_addresses: [new URL(url).host] })
-  const none = { user_data_128: 0n, user_data_64: 0n, user_data_32: 0, timestamp: 0n }
-  const common = { ...none, ledger: 1, code: 1 }
+  const common = { user_data_128: 0n, user_data_64: 0n, user_data_32: 0, timestamp: 0n, ledger: 1, code: 1 }
   const accountOf = (flags: number) => ({
-    ...{ ...common, id: id(), flags, reserved: 0 },
-    ...{ debits_pending: 0n, debits_posted: 0n, credits_pending: 0n, credits_posted: 0n },
+    ...common,
+    debits_pending: 0n,
+    debits_posted: 0n,
+    credits_pending: 0n,
+    credits_posted: 0n,
+    id: id(),
+    flags,
+    reserved: 0,
   })
   const transferOf = (from: string, to: string, amount: bigint) => ({
-    ...{ ...common, id: id(), debit_account_id: BigInt(from), credit_account_id: BigInt(to), amount },
-    ...{ pending_id: 0n, timeout: 0, flags: 0 },
+    ...common,
+    id: id(),
+    debit_account_id: BigInt(from),
+    credit_account_id: BigInt(to),
+    amount,
+    pending_id: 0n,
+    timeout: 0,
+    flags: 0,
   })
   const make = async (transfers: object[]) => {
     const refused = (await client.createTransfers(transfers)).filter((result) => isRefusal(result))
@@ -273,7 +289,10 @@ const isRefusal = (result: object) => !('status' in result) || result.status !==
 const CREATED = 0xffffffff
 
 const PEERS: Record<string, (url: string) => Peer | Promise<Peer>> = {
-  ...{ formance, blnk, pgledger, tigerbeetle: tigerBeetle },
+  formance,
+  blnk,
+  pgledger,
+  tigerbeetle: tigerBeetle,
 }
 
 /** Connects to the peers of a list like `formance=http://127.0.0.1:3068,pgledger=postgres://...`. */
@@ -282,122 +301,11 @@ export const connectPeers = (list: string): Promise<Peer[]> =>
     list
       .split(',')
       .filter(Boolean)
-      .map(async (one) => {
-        const at = one.indexOf('=')
-        const connect = PEERS[one.slice(0, at)]
+      .map(async (peer) => {
+        const [name, url] = peer.split(/=(.*)/s)
+        const connect = PEERS[name!]
         if (connect === undefined)
-          throw new Error(`--peers knows ${Object.keys(PEERS).join(', ')}, not ${one}`)
-        return connect(one.slice(at + 1))
+          throw new Error(`--peers knows ${Object.keys(PEERS).join(', ')}, not ${peer}`)
+        return connect(url!)
       }),
   )
-
-const ACCOUNTS = 100
-const ITEMS = 100
-/** One hot account pays everybody else; or all pay each other. */
-const CASES = [
-  ...[1, 32, 256].map((callers) => ({ callers, items: 1, hot: false })),
-  ...[32, 256].map((callers) => ({ callers, items: 1, hot: true })),
-  ...[1, 4].map((callers) => ({ callers, items: ITEMS, hot: false })),
-]
-
-/** Measures each case with each program in turn, and returns a row for each, with the medians of the rounds. */
-export async function measurePeers(
-  peers: readonly Peer[],
-  rounds: number,
-  seconds: number,
-): Promise<TableRow[]> {
-  const opened: { peer: Peer; accounts: string[] }[] = []
-  for (const peer of peers) opened.push({ peer, accounts: await peer.open(ACCOUNTS) })
-  const seen = new Map<string, Seen[]>()
-  for (let round = 1; round <= rounds; round++)
-    for (const [index, one] of CASES.entries())
-      for (const { peer, accounts } of opened) {
-        if (one.items > 1 && peer.bulk === undefined) continue
-        const key = `${index} ${peer.name}`
-        const result = await measure(peer, accounts, one, seconds)
-        console.log(`  ${round} ${peer.name} ${JSON.stringify(one)} ${Math.round(result.perSecond)}/s`)
-        seen.set(key, [...(seen.get(key) ?? []), result])
-      }
-  for (const peer of peers) await peer.close()
-  return CASES.flatMap(({ callers, items, hot }, index) =>
-    peers.flatMap(({ name }) => {
-      const results = seen.get(`${index} ${name}`)
-      if (results === undefined) return []
-      const middle = (of: (one: Seen) => number) =>
-        results.map(of).sort((a, b) => a - b)[results.length >> 1]!
-      return [
-        {
-          ledger: name,
-          callers,
-          'in a request': items,
-          'paying accounts': hot ? 1 : ACCOUNTS,
-          'a second': Math.round(middle((one) => one.perSecond)),
-          'p50 ms': Number(middle((one) => one.p50Ms).toFixed(2)),
-          'p99 ms': Number(middle((one) => one.p99Ms).toFixed(2)),
-          'CPU us of a transfer': Math.round(middle((one) => one.cpuUs)),
-          'refused %': Math.round(100 * middle((one) => one.refused)),
-        },
-      ]
-    }),
-  )
-}
-
-interface Seen {
-  perSecond: number
-  p50Ms: number
-  p99Ms: number
-  cpuUs: number
-  /** The share of requests that were refused or not answered. */
-  refused: number
-}
-
-async function measure(
-  peer: Peer,
-  accounts: readonly string[],
-  { callers, items, hot }: (typeof CASES)[number],
-  seconds: number,
-): Promise<Seen> {
-  const anyOther = (than: string): string => {
-    const found = accounts[Math.floor(Math.random() * accounts.length)]!
-    return found === than ? anyOther(than) : found
-  }
-  const next = (): PeerTransfer => {
-    const from = hot ? accounts[0]! : anyOther('')
-    return { from, to: anyOther(from), key: randomUUID() }
-  }
-  const latencies: number[] = []
-  const refusals: unknown[] = []
-  const before = await busyMicros()
-  const start = performance.now()
-  const end = start + seconds * 1_000
-  await Promise.all(
-    Array.from({ length: callers }, async () => {
-      while (performance.now() < end) {
-        const sent = performance.now()
-        const made = items === 1 ? peer.transfer(next()) : peer.bulk!(Array.from({ length: items }, next))
-        await made.then(
-          () => latencies.push(performance.now() - sent),
-          (error: unknown) => refusals.push(error),
-        )
-      }
-    }),
-  )
-  const perSecond = (items * latencies.length) / ((performance.now() - start) / 1_000)
-  const cpuUs = ((await busyMicros()) - before) / (items * latencies.length)
-  latencies.sort((a, b) => a - b)
-  const at = (share: number) => latencies[Math.floor(latencies.length * share)]!
-  const refused = refusals.length / (refusals.length + latencies.length)
-  if (refused > 0) console.log(refusals[0])
-  return { perSecond, p50Ms: at(0.5), p99Ms: at(0.99), cpuUs, refused }
-}
-
-/** The CPU time of all processes of the machine but this one, which is the caller. */
-async function busyMicros(): Promise<number> {
-  const [user, nice, system, , , irq, softIrq] = (await readFile('/proc/stat', 'utf8'))
-    .split('\n', 1)[0]!
-    .split(/ +/)
-    .slice(1)
-    .map(Number) as [number, number, number, number, number, number, number]
-  const own = process.cpuUsage()
-  return ((user + nice + system + irq + softIrq) / TICKS_A_SECOND) * 1e6 - own.user - own.system
-}

@@ -3,7 +3,7 @@
 -- so that the order of ids is the order of creation and the primary key serves the lists.
 --
 -- `mac` is a MAC with a key that is not in the database, so that write access to the database is not enough to make or
--- change the row (src/money/records/row-macs.ts). It covers `sealed_at`, the moment at which it was made.
+-- change the row (src/audit/row-macs.ts). It covers `sealed_at`, the moment at which it was made.
 --
 -- What the service's role may do with each table: src/db/privileges.ts. Where each is on a distributed database: src/db/distribution.ts.
 
@@ -305,7 +305,7 @@ create table transfers (
   memo text,
   -- As the client gave it; not part of the wire record.
   beneficiary jsonb,
-  -- Of a withdrawal: over what it pays, made when it was accepted (src/money/movements/withdrawal-macs.ts).
+  -- Of a withdrawal: over what it pays, made when it was accepted (src/audit/withdrawal-macs.ts).
   mac text,
   primary key (customer_id, id),
   constraint transfers_ref_id unique (customer_id, ref_id),
@@ -686,7 +686,7 @@ create table outgoing_transfers (
   due_at timestamptz,
   created_at timestamptz not null,
   -- Why a withdrawal waits: a sentence for people, and in waiting_code a code for programs
-  -- (src/chains/waiting.ts). Workers write both at each look.
+  -- (src/networks/waiting.ts). Workers write both at each look.
   waiting_detail text,
   waiting_since timestamptz,
   -- While a worker asks a network's node about a withdrawal, the withdrawal is leased: no other worker asks about it until
@@ -972,7 +972,7 @@ where state = 'WAITING' and reason = 'BELOW_MINIMUM';
 create index incoming_transfers_unattributed on incoming_transfers (network) where state = 'UNATTRIBUTED';
 
 -- What was recorded of a deposit, and that it was credited, holds against whoever has the service's database role: a recorded deposit
--- carries a MAC (src/money/records/row-macs.ts), and a credited one has a row here that this role can neither change nor delete.
+-- carries a MAC (src/audit/row-macs.ts), and a credited one has a row here that this role can neither change nor delete.
 create table credited_deposits (
   customer_id uuid not null,
   network text not null,

@@ -1,4 +1,4 @@
-// Makes the channel accounts of STELLAR that are missing (docs/guides/networks.md, STELLAR), sponsored by the hot wallet:
+// Makes the channel accounts of STELLAR that are missing (docs/guides/networks-stellar.md), sponsored by the hot wallet:
 //   STELLAR_SEED=S... node ops/stellar-channels.mjs <horizon> [lanes] [passphrase]
 // Afterwards: bursar wallet acknowledge --network STELLAR --tx-hash <hash>
 import { createHmac } from 'node:crypto'
@@ -22,7 +22,7 @@ const built = new TransactionBuilder(new Account(source, wallet.sequence), {
 })
 const missing = []
 for (let index = 1; index <= Number(lanes); index++) {
-  // As src/chains/stellar/envelope.ts derives them.
+  // As chains/stellar/envelope.ts derives them.
   const seed = createHmac('sha256', hotWallet.rawSecretKey()).update(`bursar channel ${index}`).digest()
   const key = Keypair.fromRawEd25519Seed(seed)
   const destination = key.publicKey()

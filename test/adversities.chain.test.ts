@@ -26,13 +26,16 @@ import {
 import { seededRandom } from './seed.ts'
 import { TEST_ORIGIN, type TestCustomer } from './support.ts'
 
-const EVM = 'src/chains/evm/adapter.chain.test.ts'
-const LANES = 'src/chains/evm/lanes.chain.test.ts'
-const SECOND = 'src/chains/evm/second-word.chain.test.ts'
-const EVM_DEPOSITS = 'src/chains/evm/deposits.chain.test.ts'
-const BITCOIN = 'src/chains/bitcoin/adapter.chain.test.ts'
+const EVM = 'chains/evm/adapter.chain.test.ts'
+const LANES = 'chains/evm/lanes.chain.test.ts'
+const SECOND = 'chains/evm/second-word.chain.test.ts'
+const EVM_DEPOSITS = 'chains/evm/deposits.chain.test.ts'
+const BITCOIN = 'chains/bitcoin/adapter.chain.test.ts'
+/** Every family is tested by it. */
+const EVERY = 'test/conformance.ts'
 const KNOTS = 'test/real-networks-bitcoin.chain.test.ts'
 const CREDITS = 'src/rails/deposits/credit-deposits.db.test.ts'
+const WORKER = 'src/program/worker.db.test.ts'
 const HERE = 'test/adversities.chain.test.ts'
 
 /** Each adversity, and the file and the name of each test of it. */
@@ -41,11 +44,11 @@ const ADVERSITIES: [adversity: string, ...tests: [file: string, name: string][]]
     'a fee spike in the middle of a batch, and one above the ceiling',
     [EVM, 'by a base fee above its own is replaced at once'],
     [EVM, 'is not replaced above the ceiling'],
-    [EVM, 'withdrawals wait while the fee is above the ceiling'],
+    [EVERY, 'nothing is signed while fees are above the ceiling'],
   ],
   [
     "a fee spike, in Bitcoin's family",
-    [BITCOIN, 'a withdrawal waits while the fee is above its ceiling'],
+    [EVERY, 'nothing is signed while fees are above the ceiling'],
     [BITCOIN, 'nor above the ceiling'],
   ],
   [
@@ -133,7 +136,7 @@ const ADVERSITIES: [adversity: string, ...tests: [file: string, name: string][]]
   [
     'the least amount, and one with too many decimals',
     [HERE, 'the least unit of an asset'],
-    [EVM, 'are mined once, with the exact amount'],
+    [EVERY, 'each is paid once, with its exact amount'],
   ],
   ['many withdrawals to one address', [HERE, 'thirty withdrawals to one address']],
   ['all forms of addresses', [KNOTS, 'withdrawals to each kind of address']],
@@ -145,14 +148,14 @@ const ADVERSITIES: [adversity: string, ...tests: [file: string, name: string][]]
   [
     'a removed block and a lost mempool at once',
     [KNOTS, 'after a reorganisation and a lost mempool, the same bytes are broadcast again'],
-    [EVM, 'its block was replaced before the last confirmation'],
+    [EVERY, 'a block that others replace before it is confirmed has ended nothing'],
   ],
   [
     'a worker that dies, at any step',
     ['test/real-networks-evm.chain.test.ts', 'a worker that dies between any two steps'],
     ['test/real-networks-litecoin.chain.test.ts', 'a worker that dies between any two steps'],
   ],
-  ['a node that hangs', [CREDITS, 'a network that hangs delays no other'], [EVM, 'it does not answer']],
+  ['a node that hangs', [WORKER, 'a hanging node delays neither'], [EVM, 'it does not answer']],
 ]
 
 describe('each adversity has its tests:', () => {

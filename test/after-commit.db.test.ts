@@ -4,25 +4,25 @@
  * records that movements write in the sources. The operations are covered by test/documented-examples.program.test.ts, and the
  * commands by test/audit-commands.db.test.ts: a late statement is an assertion there.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transaction, type Transaction } from '../src/db/database.ts'
 import type { DepositAddress } from '../src/money/records/deposit-address.ts'
 import type { AnyKind } from '../src/money/records/need.ts'
-import { recordChanges } from '../src/money/ledger/audit.ts'
+import { recordChanges } from '../src/audit/audit.ts'
 import { readClock } from '../src/db/ids.ts'
-import { audited } from '../src/money/records/audited.ts'
+import { audited } from '../src/audit/audited.ts'
 import { creditDepositsOn } from '../src/rails/deposits/credit-deposits.ts'
 import { announceWire } from '../src/rails/wires/pending-wires.ts'
 import { recordWireDeposit } from '../src/rails/wires/record-wires.ts'
 import { setPolicy } from './policies.ts'
+import { sources } from './sources.ts'
 import {
   fund,
   newCustomer,
   startTestService,
   TEST_ORIGIN,
+  withdraw,
   withdrawalOf,
   type TestCustomer,
   type TestService,
@@ -61,20 +61,14 @@ afterAll(async () => {
   pg.Client.prototype.query = query as typeof pg.Client.prototype.query
 })
 
-const SRC = fileURLToPath(new URL('../src', import.meta.url))
-
 /** The kinds of records that movements write, by name. */
 async function writtenKinds(): Promise<Map<string, AnyKind>> {
   const kinds = new Map<string, AnyKind>()
-  for (const file of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.ts') || file.endsWith('.test.ts')) continue
-    const source = readFileSync(`${SRC}/${file}`, 'utf8')
-    for (const [declared, exported, name] of source.matchAll(
-      /^(export )?const (\w+): RecordKind<[^]*?^}/gm,
-    )) {
+  for (const { file, text } of sources) {
+    for (const [declared, exported, name] of text.matchAll(/^(export )?const (\w+): RecordKind<[^]*?^}/gm)) {
       if (!/^ {2}(async )?write\b/m.test(declared)) continue
       expect(exported, `${name} is not exported: this test must see what it writes`).toBeDefined()
-      const module = (await import(/* @vite-ignore */ `../src/${file}`)) as Record<string, AnyKind>
+      const module = (await import(/* @vite-ignore */ `../${file}`)) as Record<string, AnyKind>
       kinds.set(name!, module[name!]!)
     }
   }
@@ -86,8 +80,6 @@ const made = async (url: string, body: object) => {
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
   return answer.body
 }
-const withdraw = (changes: Record<string, unknown> = {}) =>
-  made('/v2/transfer/crypto-withdrawals', withdrawalOf(customer, changes))
 const WIRE = { amount: '25', operator: 'ada', origin: TEST_ORIGIN }
 
 async function memoOf() {
@@ -104,7 +96,7 @@ const WAYS: Record<string, () => Promise<unknown>> = {
   FEE_QUOTES: async () => {
     const { profile_id: _, balance_asset: __, ...quoted } = withdrawalOf(customer)
     const { id } = await made('/v2/transfer/fees/crypto-withdrawal', quoted)
-    await withdraw({ fee_id: id })
+    await withdraw(customer, { fee_id: id })
   },
   ORCHESTRATIONS: () =>
     made('/v2/orchestration/orchestrations', {
@@ -139,7 +131,7 @@ const WAYS: Record<string, () => Promise<unknown>> = {
   TRANSFER_APPROVALS: async () => {
     const rules = [{ id: 'four-eyes', action: 'APPROVE' as const, approvals: 1 }]
     await setPolicy(service.db, customer.customer_id, { rules })
-    const { id } = await withdraw()
+    const { id } = await withdraw(customer)
     const { rows } = await service.db.query<{ type: string }>(
       `select e.type from events e join approvals a on a.customer_id = $1 and a.id = e.object_id
        where e.customer_id = $1 and a.transfer_id = $2`,

@@ -254,7 +254,7 @@ test('a ready process stays ready while requests hold all connections; a new pro
   let taken = await takeAll()
   const answers = await Promise.all(Array.from({ length: 50 }, ready))
   expect(new Set(answers)).toEqual(new Set([200]))
-  // One health query waits for the database, not fifty. Beside it wait two looks for disabled clients and one for limits, on a
+  // One health query waits for the database, not fifty. Beside it wait two looks for disabled clients, on a
   // cluster also one for the places of customers, and others on a busy machine.
   const { waitingCount } = service.db
   for (const connection of taken) connection.release()

@@ -8,7 +8,7 @@ import { homedir, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { HDKey } from 'viem/accounts'
-import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../src/chains/bitcoin/rpc.ts'
+import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../chains/kit/json-rpc.ts'
 import { freePort } from './free-port.ts'
 
 /** Whether the node's program is on the PATH (Debian: litecoind). */
@@ -40,7 +40,7 @@ export const KNOTS: NodeProgram | undefined = existsSync(knots) ? { path: knots,
 
 /** What the guide has in the node's configuration, for the users of Bursar's worker and of its other processes. */
 export const DOCUMENTED_OPTIONS = readFileSync(
-  new URL('../docs/guides/networks.md', import.meta.url),
+  new URL('../docs/guides/networks-bitcoin.md', import.meta.url),
   'utf8',
 ).match(/^rpcwhitelist\w*=\S+$/gm)!
 

@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { RawOldTx } from '@scure/btc-signer/script.js'
-import { addressFromBytes, outputScriptOf } from '../src/chains/addresses.ts'
-import { decimalOf } from '../src/chains/bitcoin/amounts.ts'
+import { addressFromBytes, outputScriptOf } from '../src/contract/addresses/addresses.ts'
+import { decimalOf } from '../chains/bitcoin/amounts.ts'
 
 /** A coin with tokens begins so in the bytes of its transaction: prefix, category, an amount of 1 (CashTokens, CHIP-2022-02). */
 const withToken = (script: Uint8Array, category = randomBytes(32)): Uint8Array =>

@@ -19,7 +19,7 @@ import { EVENT_TYPES } from '../src/contract/event-types.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { verify } from '../src/money/verify/verify.ts'
-import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
+import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { readSettings, SETTINGS, SettingsError } from '../src/settings.ts'
 import { setRewardRate } from '../src/resources/statements/reward-rates.ts'
 import { CLUSTER, queryNodes } from './cluster.ts'
@@ -134,92 +134,21 @@ async function call(url: string, token: string, body?: unknown) {
 }
 
 describe('help', () => {
-  /** Commands, with words of their help. */
-  const HELP = `
-    bursar: serve, migrate, customer, client, account, statements, rewards, verify, doctor, completion, --version, Exit codes, Examples
-    bursar serve: --json
-    bursar migrate: --distribute, --shards, --json
-    bursar doctor: --json, code 1
-    bursar completion: <shell>, bash, zsh, fish
-    bursar events: list, show, tail, resend
-    bursar events list: --type, --object, --limit, --credentials, --json
-    bursar events show: <event_id>, --credentials, --json
-    bursar events tail: --type, --after, --credentials, --json
-    bursar events resend: <event_id>, --webhook, --credentials, --json
-    bursar webhooks: create, list, test, rotate, recover, deliveries
-    bursar webhooks create: --name, --url, --event-types, --payload, --rate-limit, --profile-ids, --api-key-header, --api-key-file, --credentials, --json
-    bursar webhooks list: --credentials, --json
-    bursar webhooks test: <webhook>, [type], --credentials, --json
-    bursar webhooks rotate: <webhook>, --grace-seconds, --credentials, --json
-    bursar webhooks recover: <webhook>, --since, --until, --credentials, --json
-    bursar webhooks deliveries: <webhook>, --status, --type, --limit, --json
-    bursar listen: --forward-to <url>, --type, --after, --payload, --json
-    bursar trigger: <event_type>, --credentials, --json
-    bursar customer: create, list, disable, enable
-    bursar customer list: --json
-    bursar customer create: --name <name>, --json
-    bursar client: create, list, disable, enable
-    bursar client list: --customer <id>, --json
-    bursar client create: --customer <id>, --scopes <scopes>, --approval <id>, --json
-    bursar client rotate: <client_id>, --grace <seconds>, --approval <id>, --json
-    bursar client disable: <client_id>, --json
-    bursar client enable: <client_id>, --approval <id>, --json
-    bursar customer disable: <customer_id>, --json
-    bursar customer limits: show, set
-    bursar customer limits show: <customer_id>, --json, records
-    bursar customer limits set: <customer_id>, <limit>, <value>, --json, deposit_addresses, default
-    bursar operator: create, list, link, role, disable, enable, sessions, passkeys, revoke
-    bursar operator create: --name <name>, --role <role>, --customer <id>, --openid-subject <subject>, --json, APPROVER
-    bursar operator link: <operator_id>, --json
-    bursar operator role: <operator_id>, <role>, --json, VIEWER
-    bursar operator sessions: <operator_id>, --json
-    bursar operator revoke: <operator_id>, <id>, --json
-    bursar operator passkeys: <operator_id>, --json
-    bursar approvals: key, list, show, approve, reject
-    bursar approvers: add, list, revoke
-    bursar freeze: customer, profile, network, all, list
-    bursar treasury: send, confirm, refill, list, cancel
-    bursar treasury send: --network <network>, --asset, --amount, --to <address>, --reference, --json
-    bursar wallet: consolidate, acknowledge
-    bursar wallet consolidate: --max-fee-rate <amount>, --json
-    bursar wallet acknowledge: --tx-hash <hash>, --not-a-withdrawal, --json
-    bursar psbt: list, export, import, replace
-    bursar psbt list: --network <network>, --json
-    bursar psbt export: --network <network>, <id>, --out <file>, --json
-    bursar psbt import: --network <network>, <file...>, --json
-    bursar psbt replace: --network <network>, <id>, --json
-    bursar signer: start, sign, open, allow, void, fill
-    bursar signer start: --config <file>, --json
-    bursar signer sign: <request...>, --config <file>, --answers <folder>, --json
-    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --transfers-from <time>, --expires <time>, --key <file>, --approvals <file>, --socket <path>, --config <file>, --json
-    bursar signer allow: --transfer <id...>, --json
-    bursar signer void: --transfer <id>, --nonce <number>, --json
-    bursar signer fill: --nonce <number>, --gas-price <wei>, --gas <number>, --json
-    bursar account: disable, enable
-    bursar account disable: <account_id>, --user, --json
-    bursar account enable: <account_id>, --user, --json
-    bursar screening: list, ask, waive
-    bursar verify: --json, exit code 1
-    bursar statements: generate, pay, list, explain, reverse
-    bursar statements list: --period <YYYY-MM>, --customer <id>, --json
-    bursar statements generate: --period <YYYY-MM>, --customer <id>, --json
-    bursar statements pay: --period <YYYY-MM>, --customer <id>, --json
-    bursar statements explain: <statement_id>, --json, exit code 1
-    bursar statements reverse: <statement_id>, --json
-    bursar rewards rate: set, list
-    bursar rewards rate set: --from <YYYY-MM-DD>, --rate <rate>, --json
-    bursar rewards rate list: --json`
-  const ALSO: Record<string, readonly string[]> = {
-    'bursar serve': Object.keys(SETTINGS),
-    'bursar trigger': Object.keys(EVENT_TYPES),
-    'bursar client create': SCOPES,
-  }
-  test.each(HELP.trim().split(/\n +/))('of %s', async (line) => {
-    const [name, words] = line.split(': ') as [string, string]
-    const { code, stdout, stderr } = await bursar([...name.split(' ').slice(1), '--help'])
+  test.each<[string, readonly string[]]>([
+    ['', ['Exit codes', 'Examples', 'serve', 'rewards', '--version']],
+    ['serve', ['--json', ...Object.keys(SETTINGS)]],
+    ['doctor', ['--json', 'code 1']],
+    ['completion', ['<shell>', 'bash', 'zsh', 'fish']],
+    ['trigger', ['<event_type>', '--credentials <file>', ...Object.keys(EVENT_TYPES)]],
+    ['client create', ['--customer <id>', '--scopes <scopes>', '--approval <id>', '--json', ...SCOPES]],
+    ['operator create', ['--name <name>', '--role <role>', 'APPROVER']],
+    ['webhooks test', ['<webhook>', '[type]', '--credentials <file>']],
+    ['signer void', ['--nonce <number>', '--transfer <id>', '--key <file>', '--socket <path>']],
+  ])('of bursar %s', async (name, words) => {
+    const { code, stdout, stderr } = await bursar([...name.split(' ').filter(Boolean), '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout.startsWith(`Usage: ${name} `)).toBe(true)
-    for (const word of [...words.split(', '), ...(ALSO[name] ?? [])]) expect(stdout).toContain(word)
+    expect(stdout.startsWith(`Usage: bursar${name === '' ? '' : ` ${name}`} `)).toBe(true)
+    for (const word of words) expect(stdout).toContain(word)
   })
 
   test('of bursar serve has a space between each setting and its text', async () => {
@@ -722,7 +651,7 @@ describe('customers and clients', () => {
     })
     const role = ['operator', 'role', operator_id, 'ADMIN']
     const waits =
-      /^approval-required: approval ([0-9a-f-]{36}) is PENDING with 0 of 1 approvers; nothing was changed$/
+      /^approval ([0-9a-f-]{36}) is PENDING with 0 of 1 approvers; nothing was changed\. After they have approved, run the same command with --approval and its id$/
     const refused = await bursar(role, environment)
     expectRefused(refused, [waits])
     const approval = waits.exec(refused.stderr.trim())![1]!
@@ -764,7 +693,6 @@ describe('customers and clients', () => {
       /unknown scope: operators:read_session\.$/,
     ],
     ['clients of nobody', `client list --customer ${NOBODY}`, /^there is no customer /],
-    ['a customer without a name', 'customer create', /--name <name>' not specified$/],
     [
       'an unknown scope',
       'client create --customer CUSTOMER --scopes funding:read_profile,funding:all',
@@ -775,7 +703,6 @@ describe('customers and clients', () => {
       'client create --customer CUSTOMER --scopes ,',
       /'--scopes <scopes>' argument ',' is invalid\. no scope\.$/,
     ],
-    ['a client without scopes', 'client create --customer CUSTOMER', /'--scopes <scopes>' not specified$/],
     [
       'a client of nobody',
       `client create --customer ${NOBODY} --scopes all`,
@@ -787,7 +714,6 @@ describe('customers and clients', () => {
       /'acme' is invalid\. must be a UUID\.$/,
     ],
     ['to disable nobody', `client disable ${NOBODY}`, new RegExp(`^there is no client ${NOBODY}$`)],
-    ['to disable what is no id', 'client disable x', /must be a UUID\.$/],
   ])('refused: %s', (_, command, line) =>
     expectNoChange(own, command.replace('CUSTOMER', customer.customer_id).split(' '), line),
   )
@@ -854,11 +780,6 @@ describe('accounts and withdrawals', () => {
       new RegExp(`^there is no withdrawal ${NOBODY}$`),
     ],
     [
-      'to mark a withdrawal by what is no hash',
-      `withdrawal mark-paid ${NOBODY} --tx-hash 0x1`,
-      /must be 64 hexadecimal digits\.$/,
-    ],
-    [
       'to send a withdrawal again that is unknown',
       `withdrawal resend ${NOBODY}`,
       new RegExp(`^there is no withdrawal ${NOBODY}$`),
@@ -867,11 +788,6 @@ describe('accounts and withdrawals', () => {
       'to resolve a withdrawal that is unknown',
       `withdrawal resolve ${NOBODY} --outcome paid --evidence x`,
       new RegExp(`^there is no withdrawal ${NOBODY} that was signed$`),
-    ],
-    [
-      'to resolve a withdrawal without saying how',
-      `withdrawal resolve ${NOBODY} --evidence x`,
-      /required option '--outcome <outcome>' not specified$/,
     ],
     [
       'to resolve a withdrawal without evidence',
@@ -894,23 +810,11 @@ describe('accounts and withdrawals', () => {
       /^LITECOIN has no section in BURSAR_NETWORKS_FILE$/,
     ],
     [
-      'to acknowledge a transaction of a network that is not configured',
-      `wallet acknowledge --network LITECOIN --tx-hash ${'0'.repeat(64)}`,
-      /^LITECOIN has no section in BURSAR_NETWORKS_FILE$/,
-    ],
-    [
       'to cancel a treasury transfer that is unknown',
       `treasury cancel ${NOBODY}`,
       new RegExp(`^there is no treasury transfer ${NOBODY}$`),
     ],
-    [
-      'to resume a network that is not configured',
-      'deposits resume --network ETHEREUM',
-      /^ETHEREUM has no section in BURSAR_NETWORKS_FILE$/,
-    ],
     ['to disable nobody', `account disable ${NOBODY}`, new RegExp(`^there is no account ${NOBODY}$`)],
-    ['to enable nobody', `account enable ${NOBODY}`, new RegExp(`^there is no account ${NOBODY}$`)],
-    ['to disable what is no id', 'account disable x', /must be a UUID\.$/],
     ['to enable no account', 'account enable', /missing required argument 'account_id'$/],
   ])('refused: %s', (_, command, line) => expectNoChange(own, command.split(' '), line))
 })

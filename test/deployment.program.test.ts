@@ -21,7 +21,7 @@ import {
   stampDatabase,
 } from '../src/program/deployment.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
+import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import {
   MASTER_KEY,

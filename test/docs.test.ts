@@ -18,8 +18,9 @@ import {
   magicAccountNumber,
   magicAddress,
   REJECTED_ACCOUNT_NUMBER,
-} from '../src/chains/simulated/magic-addresses.ts'
-import { MAGIC_AMOUNTS } from '../src/chains/simulated/magic-amounts.ts'
+} from '../src/networks/simulated/magic-addresses.ts'
+import { MAGIC_AMOUNTS } from '../src/networks/simulated/magic-amounts.ts'
+import { SOURCE_FOLDERS } from './sources.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
@@ -186,7 +187,7 @@ describe('links', () => {
 })
 
 test('every code of a waiting withdrawal is documented with its label', () => {
-  const page = read('docs/guides/operating.md')
+  const page = read('docs/guides/waiting.md')
   const labels = [
     ...read('src/upkeep/metrics/database-gauges.ts').matchAll(/^ {2}([A-Z_]+): '([a-z_]+)',$/gm),
   ]
@@ -196,7 +197,11 @@ test('every code of a waiting withdrawal is documented with its label', () => {
 
 test('files and folders that documents name exist', () => {
   const missing = documents.flatMap((file) =>
-    [...read(file).matchAll(/`((?:src|client|test|bench|examples|ops|migrations|docs-page)\/[\w./-]*)`/g)]
+    [
+      ...read(file).matchAll(
+        /`((?:src|chains|signer|console|client|test|bench|examples|ops|migrations|docs-page)\/[\w./-]*)`/g,
+      ),
+    ]
       .map(([, named]) => named!)
       .filter((named) => !existsSync(join(ROOT, named)))
       .map((named) => `${file}: ${named}`),
@@ -205,7 +210,7 @@ test('files and folders that documents name exist', () => {
 })
 
 test('documents that code names exist', () => {
-  const files = filesIn(['src', 'client', 'test', 'bench', 'ops'], /\.(ts|sh|yml|sql)$/)
+  const files = filesIn([...SOURCE_FOLDERS, 'client', 'test', 'bench', 'ops'], /\.(ts|sh|yml|sql)$/)
   const missing = files.flatMap((file) =>
     [...read(file).matchAll(/\b(?:docs|examples)\/[\w./-]+\.(?:md|sh)\b|\b[A-Z]{5,}\.md\b/g)]
       .map(([named]) => named)
@@ -218,7 +223,7 @@ test('documents that code names exist', () => {
 
 /** Everything that people write, but for migrations: those that were run must not change. */
 const sources = [
-  ...filesIn(['src', 'client', 'test', 'bench', 'ops', 'examples'], /\.(ts|md|sh|yml)$/),
+  ...filesIn([...SOURCE_FOLDERS, 'client', 'test', 'bench', 'ops', 'examples'], /\.(ts|md|sh|yml)$/),
   ...documents,
 ].filter((file) => file !== 'test/docs.test.ts' && file !== 'client/src/schema.ts')
 

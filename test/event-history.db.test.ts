@@ -12,7 +12,6 @@ import { setAccountDisabled } from '../src/resources/accounts/set-account-disabl
 import { setIdentityStatus } from '../src/resources/identities/set-identity-status.ts'
 import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
 import type { Event } from '../src/money/records/event.ts'
-import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { runs, SEED } from './seed.ts'
 import {
@@ -25,7 +24,7 @@ import {
   type TestService,
   withdrawalOf,
 } from './support.ts'
-import { hurry } from './work-off.ts'
+import { settle } from './work-off.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -155,10 +154,7 @@ const COMMANDS: Record<string, (world: World, n: number) => Promise<void>> = {
     await setAccountDisabled(service.db, account.id, { user_disabled: n % 2 === 0 }, TEST_ORIGIN)
   },
   'pay orchestrations': async () => void (await runOrchestrations(service.db, service)),
-  settle: async () => {
-    await hurry(service.db)
-    await settleWithdrawals(service.db, service.networks)
-  },
+  settle: () => settle(service, 1),
 }
 
 const LISTS: [kind: string, url: string][] = [

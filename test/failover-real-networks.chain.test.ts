@@ -11,15 +11,15 @@ import { openDatabase, type Database } from '../src/db/database.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { decode } from '../src/chains/bitcoin/decode.ts'
-import { parse } from '../src/chains/evm/transaction.ts'
-import { NodeFailure } from '../src/chains/node-failure.ts'
-import { networkReports } from '../src/chains/network-status.ts'
-import type { NetworkAdapter, Networks } from '../src/chains/network.ts'
-import { configuredNetworks } from '../src/chains/open-networks.ts'
-import { orderTreasurySend } from '../src/rails/treasury/treasury.ts'
+import { decode } from '../chains/bitcoin/decode.ts'
+import { parse } from '../chains/evm/transaction.ts'
+import { NodeFailure } from '../src/networks/node-failure.ts'
+import { networkReports } from '../src/rails/wallets/network-status.ts'
+import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
+import { configuredNetworks } from '../src/networks/open-networks.ts'
+import { orderTreasurySend } from '../src/rails/treasury/orders.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
-import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { HAS_LITECOIND, KNOTS } from './bitcoin-node.ts'
 import { CLUSTER, refuseDatabase, takeDatabaseAgain } from './cluster.ts'
@@ -69,7 +69,7 @@ async function startService(world: World) {
     return pool
   })
   const settings = testSettings()
-  const ledger = new Ledger(nodes, { macs: new WithdrawalMacs(MASTER_KEYS) })
+  const ledger = new Ledger(nodes, { macs: new RowMacs(MASTER_KEYS) })
   const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
@@ -203,7 +203,7 @@ describe.skipIf(CLUSTER.length === 0)('while a node is gone', () => {
       // Another one is not signed yet.
       const unsigned = await withdraw(its, '0.3')
 
-      const macs = new WithdrawalMacs(MASTER_KEYS)
+      const macs = new RowMacs(MASTER_KEYS)
       const { transfer: send } = await orderTreasurySend(
         { db, macs, origin: TEST_ORIGIN },
         networks.get(network)!,

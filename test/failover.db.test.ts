@@ -11,8 +11,8 @@ import { momentAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
 import { ServerCheck } from '../src/db/server-check.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
-import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
+import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import {
   freeze,
   freezesOfSigning,
@@ -75,7 +75,7 @@ beforeAll(async () => {
   const settings = testSettings()
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const policies = new Policies(MASTER_KEYS, { sandbox: true })
-  const ledger = new Ledger(nodes, { macs: new WithdrawalMacs(MASTER_KEYS), govern: governBy(policies) })
+  const ledger = new Ledger(nodes, { macs: new RowMacs(MASTER_KEYS), govern: governBy(policies) })
   const app = await buildApp({
     ...{ db, nodes, backgroundNodes: nodes, ledger, networks, settings },
     masterKeys: MASTER_KEYS,

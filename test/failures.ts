@@ -1,6 +1,6 @@
 import { expect, vi } from 'vitest'
 import type { Database, Transaction } from '../src/db/database.ts'
-import type { NetworkAdapter, Networks } from '../src/chains/network.ts'
+import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
 import { placesOf, SEED } from './seed.ts'
 
 /** Whether the worker dies before a step, or after the step and before its result arrives. */

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { concatHex, hexToBigInt, keccak256, numberToHex, toRlp } from 'viem/utils'
-import { at, type EvmNode, type Receipt } from '../src/chains/evm/node.ts'
+import { at, type EvmNode, type Receipt } from '../chains/evm/node.ts'
 import type { Answer, Call } from './lying-node.ts'
 
 /** A receipt with the fields that go into the block's receipts root. */

@@ -13,6 +13,7 @@ import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { distribute } from '../src/db/distribution.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { closeTemplate, CLUSTER, createOnNodes, joinNodes, onWorkers } from './cluster.ts'
+import { SOURCE_FOLDERS } from './sources.ts'
 import { undeclaredTables } from './undeclared-tables.ts'
 
 declare module 'vitest' {
@@ -34,7 +35,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
  */
 async function buildWhatIsNewer(): Promise<void> {
   const build = (...args: string[]) => promisify(execFile)('npm', ['run', ...args], { cwd: ROOT })
-  if (isNewer('src', 'dist/main.js')) await build('build:server')
+  if (SOURCE_FOLDERS.some((folder) => isNewer(folder, 'dist/main.js'))) await build('build:server')
   if (isNewer('console', 'dist/console/index.html')) await build('build:console')
   if (isNewer('client/src', 'client/dist/index.js')) await build('build', '-w', 'client')
 }

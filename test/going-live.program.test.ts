@@ -4,14 +4,14 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SETTINGS } from '../src/settings.ts'
 import { freePort } from './free-port.ts'
+import { codeOf, readPage, ROOT } from './guides.ts'
 import {
   asAdmin,
   atEnd,
@@ -23,8 +23,6 @@ import {
   type TestDatabase,
 } from './support.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 /** The port of the instance: bursar-api@8080. */
 const INSTANCE = '8080'
 /** The version of the installed Caddy. */
@@ -41,10 +39,12 @@ const assignments = (text: string): Record<string, string> =>
     ]),
   )
 
-const shared = assignments(read('ops/systemd/bursar.env'))
+const shared = assignments(readPage('ops/systemd/bursar.env'))
 /** Returns the command of a unit, and its settings besides the shared ones. */
 function unit(name: string) {
-  const text = read(`ops/systemd/${name}`).replaceAll('%i', INSTANCE).replaceAll('%d/', '/run/credentials/')
+  const text = readPage(`ops/systemd/${name}`)
+    .replaceAll('%i', INSTANCE)
+    .replaceAll('%d/', '/run/credentials/')
   const environment = [...text.matchAll(/^Environment=(.*)$/gm)].map(([, line]) => line!).join('\n')
   return { own: assignments(environment), command: /^ExecStart=(.*)$/m.exec(text)![1]! }
 }
@@ -74,7 +74,7 @@ describe.each(UNITS)('%s', (name) => {
   })
 
   test('runs the same command as npm start', () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }
+    const { scripts } = JSON.parse(readPage('package.json')) as { scripts: { start: string } }
     expect(command).toBe(`/usr/bin/${scripts.start}`)
     expect(existsSync(join(ROOT, 'dist/main.js'))).toBe(true)
   })
@@ -101,7 +101,7 @@ describe.each(UNITS)('%s', (name) => {
 })
 
 test('no unit runs as the user of another, and each is shown its own secrets alone', () => {
-  const texts = [...UNITS, 'bursar-signer.service'].map((name) => read(`ops/systemd/${name}`))
+  const texts = [...UNITS, 'bursar-signer.service'].map((name) => readPage(`ops/systemd/${name}`))
   const each = (pattern: RegExp) => texts.map((text) => [...text.matchAll(pattern)].map(([, found]) => found))
   expect(each(/^User=(.*)$/gm)).toEqual([['bursar-api'], ['bursar-worker'], ['bursar-signer']])
   expect(each(/^LoadCredential=(.*)$/gm)).toEqual([
@@ -121,13 +121,8 @@ test.skipIf(!HAS_ANALYZE)('systemd takes the units', () => {
   ).toEqual([])
 })
 
-const GUIDE = read('docs/guides/going-live.md')
-
 /** The blocks of a step of the guide in this language. */
-function blocksOf(step: number, language: string): string[] {
-  const [text] = GUIDE.split(`\n## ${step}. `)[1]!.split('\n## ')
-  return [...text!.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(([, code]) => code!)
-}
+const stepOf = (step: number, language: string) => codeOf('docs/guides/going-live.md', language, `${step}. `)
 
 /** In place of the machine's users, services and package registry. The package is what this checkout has built. */
 const MACHINE = String.raw`
@@ -159,9 +154,9 @@ test('its commands make a service with a console, and a link to it', async () =>
         (_, rest) => `${name}_owner${rest === undefined ? '' : `:word@${server.host}/${name}`}`,
       )
       .replaceAll('<customer_id>', '$CUSTOMER')
-  const step = (number: number) => here(blocksOf(number, 'sh').join(''))
+  const step = (number: number) => here(stepOf(number, 'sh').join(''))
   // Roles belong to the whole server, so these have names of their own.
-  const roles = here(blocksOf(2, 'sql')[0]!).replaceAll(/\b(role|database) bursar\b/g, `$1 ${name}`)
+  const roles = here(stepOf(2, 'sql')[0]!).replaceAll(/\b(role|database) bursar\b/g, `$1 ${name}`)
   await asAdmin(roles.replaceAll("'...'", "'word'").trim().split('\n'))
   atEnd(() => asAdmin([`drop database ${name} with (force)`, `drop role ${name}`, `drop role ${name}_owner`]))
   const edited = `sed -i 's|^DATABASE_URL=.*|DATABASE_URL=postgres://${name}:word@${server.host}/${name}|; s|/etc/bursar|${etc}|' ${etc}/bursar.env`
@@ -196,7 +191,7 @@ test('its commands make a service with a console, and a link to it', async () =>
 })
 
 test.skipIf(CADDY === undefined)('the proxy of this machine takes the Caddyfile with its variables', () => {
-  const [both, older] = blocksOf(6, 'ini')
+  const [both, older] = stepOf(6, 'ini')
   const variables = CADDY!.startsWith('v2.6') || CADDY!.startsWith('2.6') ? both! + older! : both!
   const given = [...variables.matchAll(/^Environment=(.*)$/gm)].flatMap(([, line]) => [
     ...line!.matchAll(/"([^"]+)"|(\S+)/g),

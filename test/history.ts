@@ -38,7 +38,7 @@ export async function openMovement(
   { from, to, asset = 'USDG', minor }: Moved,
 ): Promise<() => Promise<Moment>> {
   const keys = [from, to].flatMap((profile_id) => (profile_id === undefined ? [] : { profile_id, asset }))
-  const ledger = await LedgerTransaction.open(tx, customer_id, keys, at)
+  const ledger = await LedgerTransaction.open(tx, customer_id, keys, { at })
   const newId = idsAt(ledger.now)
   const internal = from !== undefined && to !== undefined
   const group_id = internal ? newId() : undefined

@@ -13,7 +13,7 @@ import {
   credit,
   remoteCaller,
   spawnBursar,
-  withdrawalOf,
+  withdraw,
   type TestDatabase,
 } from './support.ts'
 
@@ -66,11 +66,10 @@ test('processes that are not used any more send no notification and commit next 
   await listener.query(LISTEN)
 
   const call = await remoteCaller(address, client)
-  const { status, body } = await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id }))
-  expect(status).toBe(200)
+  const { id } = await withdraw({ profile_id, call })
   await vi.waitUntil(() => heard > 0, { timeout: 60_000, interval: 100 })
   const isCompleted = async () =>
-    (await call('GET', `/v2/transfer/transfers/${String(body.id)}`)).body.status === 'COMPLETED'
+    (await call('GET', `/v2/transfer/transfers/${id}`)).body.status === 'COMPLETED'
   await vi.waitUntil(isCompleted, { timeout: 60_000, interval: 200 })
 
   // What follows from the payment ends some seconds after it.

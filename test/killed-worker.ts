@@ -15,10 +15,9 @@ import { once } from 'node:events'
 import pg from 'pg'
 import { openDatabase } from '../src/db/database.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
-import { sealBalancesWith } from '../src/money/ledger/balance-macs.ts'
+import { RowMacs, sealRowsWith } from '../src/audit/row-macs.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
-import { configuredNetworks } from '../src/chains/open-networks.ts'
+import { configuredNetworks } from '../src/networks/open-networks.ts'
 import { readSettings } from '../src/settings.ts'
 import { EVERY_STEP } from './every-step.ts'
 import { hurry, mine, workOff, type Mining } from './work-off.ts'
@@ -103,8 +102,8 @@ if (/^[0-9]+$/.test(line)) diesAt = Number(line)
 else diesIn = line
 counts = true
 const masterKeys = masterKeysOf([BURSAR_MASTER_KEY!], 'BURSAR_MASTER_KEY')
-sealBalancesWith(() => Promise.resolve(masterKeys))
-const macs = new WithdrawalMacs(masterKeys)
+sealRowsWith(() => Promise.resolve(masterKeys))
+const macs = new RowMacs(masterKeys)
 await workOff({ db, ledger: new Ledger(db, { macs }), networks, settings: readSettings({}) }, () =>
   uncounted(async () => {
     await mine(mining)

@@ -21,10 +21,10 @@ test('the page has a place and a command for each part of the benchmark', () => 
 
 test('only the tables that were measured change', () => {
   const before =
-    'a\n<!-- bench:writes -->\n\nold\n\n<!-- end -->\nb\n<!-- bench:reads -->\nkept\n<!-- end -->\n'
+    'a\n<!-- bench:writes -->\n\nold\n\n<!-- end -->\nb\n<!-- bench:growth -->\nkept\n<!-- end -->\n'
   const after = withTables(before, { writes: [{ x: { quarter: 1, end: 2 } }] }, () => 'Today.')
   expect(after).toBe(
-    'a\n<!-- bench:writes -->\n\n| x |\n| --- |\n| 1 / 2 |\n\nToday.\n\n<!-- end -->\nb\n<!-- bench:reads -->\nkept\n<!-- end -->\n',
+    'a\n<!-- bench:writes -->\n\n| x |\n| --- |\n| 1 / 2 |\n\nToday.\n\n<!-- end -->\nb\n<!-- bench:growth -->\nkept\n<!-- end -->\n',
   )
   expect(() => withTables('nothing', { writes: [] }, () => '')).toThrow('no place for the table of writes')
 })

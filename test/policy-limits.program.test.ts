@@ -11,7 +11,7 @@ import { SCOPES } from '../src/contract/scopes.ts'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
-import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
+import { verifyAuditChains } from '../src/audit/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { setPolicy } from './policies.ts'
 import {

@@ -14,7 +14,7 @@ const SUFFIXES = {
 }
 export const PROJECTS = Object.keys(SUFFIXES) as (keyof typeof SUFFIXES)[]
 
-const FOLDERS = '{src,client,test}/**'
+const FOLDERS = '{src,chains,signer,client,console,test}/**'
 
 /** Returns the patterns of the files of a kind. A test without a suffix is a unit test. */
 export function filesOf(project: (typeof PROJECTS)[number]): { include: string[]; exclude: string[] } {

@@ -6,15 +6,12 @@ import { originOfLoop } from '../src/contract/actor.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { deposit } from '../src/money/movements/deposit.ts'
-import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
-import { bitcoinAdapter } from '../src/chains/bitcoin/adapter.ts'
-import type { Networks } from '../src/chains/network.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
+import { bitcoinAdapter } from '../chains/bitcoin/adapter.ts'
+import type { Networks } from '../src/networks/network.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
-import {
-  acknowledgeTransaction,
-  orderConsolidation,
-  orderTreasurySend,
-} from '../src/rails/treasury/treasury.ts'
+import { acknowledgeTransaction } from '../src/rails/treasury/acknowledged.ts'
+import { orderConsolidation, orderTreasurySend } from '../src/rails/treasury/orders.ts'
 import { KNOTS } from './bitcoin-node.ts'
 import {
   bitcoinWorld,
@@ -215,7 +212,7 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     })
     await world.node.pay(world.node.miner, Object.fromEntries(await Promise.all(small)))
     await workToTheEnd(service, world)
-    const context = { db: service.db, macs: new WithdrawalMacs(MASTER_KEYS), origin: originOfLoop('test') }
+    const context = { db: service.db, macs: new RowMacs(MASTER_KEYS), origin: originOfLoop('test') }
     const adapter = service.networks.get('BITCOIN')!
     const { transfer: merged } = await orderConsolidation(context, adapter, 'BITCOIN', '0.0001')
     const cold = await world.newAddress()

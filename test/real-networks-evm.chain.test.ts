@@ -8,7 +8,8 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
+import { macOfWithdrawal, readAccepted, signOnlyAccepted } from '../src/audit/withdrawal-macs.ts'
 import { newPrivateKey, signStatement } from '../src/governance/approvals/approval-statement.ts'
 import { Policies } from '../src/governance/policy/policy.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
@@ -78,7 +79,7 @@ test('a worker that dies while it moves coins to cold storage moves them once', 
 })
 
 test('a forged, replayed or altered approval brings nothing onto the chain; real ones pay once', async () => {
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   const ledger = new Ledger(service.db, {
     macs,
     govern: governBy(new Policies(MASTER_KEYS, { sandbox: true })),
@@ -163,7 +164,7 @@ test('a forged, replayed or altered approval brings nothing onto the chain; real
       const [accepted] = await readAccepted(service.db, customer_id, [one.id])
       await service.owner.query('update transfers set mac = $2 where id = $1', [
         one.id,
-        macs.makeOf(accepted!),
+        macOfWithdrawal(macs, accepted!),
       ])
     },
   }
@@ -198,7 +199,7 @@ test('a forged, replayed or altered approval brings nothing onto the chain; real
   const [accepted] = await readAccepted(service.db, customer_id, [redirected.id])
   await service.owner.query('update transfers set mac = $2 where id = $1', [
     redirected.id,
-    macs.makeOf(accepted!),
+    macOfWithdrawal(macs, accepted!),
   ])
   const { rows: waiting } = await service.db.query<Waiting>(
     `select transfer_id as id, id as approval_id from approvals

@@ -18,7 +18,7 @@ import type { TreasuryTransfer } from '../src/money/records/treasury.ts'
 import { freeze } from '../src/money/records/freezes.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
-import type { NetworkReport } from '../src/chains/network-status.ts'
+import type { NetworkReport } from '../src/rails/wallets/network-status.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { HAS_LITECOIND } from './bitcoin-node.ts'
 import { evmWorld, litecoinWorld, networksFile, type World } from './real-networks.ts'
@@ -320,15 +320,8 @@ describe.each([
     }
     expect(await json('list')).toEqual({ deposits: [] })
     const waiting = {
-      ...{
-        customer_id,
-        network,
-        crypto_tx_hash: 'aa',
-        crypto_tx_index: '0',
-        address: 'here',
-        asset,
-        amount: '2',
-      },
+      ...{ customer_id, network, crypto_tx_hash: 'aa', crypto_tx_index: '0' },
+      ...{ address: 'here', asset, amount: '2' },
       ...{ state: 'WAITING', reason: 'FAILED', detail: null, cleared: false, attempts: 1 },
     }
     await database.owner.query(
@@ -369,7 +362,9 @@ describe.each([
     const actions = await actionsOfCommands(database.db)
     expect(actions).toEqual(expect.arrayContaining(['network.rescan', 'network.resume']))
 
-    const said = ['--tx-hash', '0'.repeat(64), '--address', 'nowhere', '--asset', asset, '--amount', '1']
+    const { body } = await call('GET', '/v2/transfer/transfers?type=CRYPTO_DEPOSIT')
+    const { crypto_tx_hash: hash } = (body.items as Transfer[]).find(({ amount }) => amount === '3')!
+    const said = ['--tx-hash', hash!, '--address', 'nowhere', '--asset', asset, '--amount', '1']
     const credit = await command(['deposits', 'credit', '--network', network, ...said, '--json'])
     expect([credit.code, credit.stdout]).toEqual([1, ''])
     expect(credit.stderr).toMatch(/nowhere is no address of|has no deposits that a scan cannot find/)

@@ -18,14 +18,14 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../src/contract/as
 import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
-import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
+import { verifyAuditChains } from '../src/audit/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
-import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
-import { configuredNetworks } from '../src/chains/open-networks.ts'
-import { bitcoinRpc } from '../src/chains/bitcoin/rpc.ts'
-import { networkReports } from '../src/chains/network-status.ts'
-import type { Networks } from '../src/chains/network.ts'
-import { orderTreasurySend } from '../src/rails/treasury/treasury.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
+import { configuredNetworks } from '../src/networks/open-networks.ts'
+import { bitcoinRpc } from '../chains/kit/json-rpc.ts'
+import { networkReports } from '../src/rails/wallets/network-status.ts'
+import type { Networks } from '../src/networks/network.ts'
+import { orderTreasurySend } from '../src/rails/treasury/orders.ts'
 import { bundle } from './bundle.ts'
 import { deployToken, startAnvil, TOKEN_ABI } from './anvil.ts'
 import { BitcoinNode, type NodeProgram } from './bitcoin-node.ts'
@@ -246,7 +246,7 @@ export async function startRealService(world: World) {
   const file = await networksFile([world])
   const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
   const settings = testSettings({})
-  const ledger = new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) })
+  const ledger = new Ledger(db, { macs: new RowMacs(MASTER_KEYS) })
   const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
@@ -558,7 +558,7 @@ export function dieInTreasury(
 ): Promise<string[]> {
   const { db, networks } = service
   const adapter = networks.get(world.network)!
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   return dieAtEachPlace(service, world, async () => {
     const destination_address = await world.newAddress()
     const send = { network: world.network, asset, amount, destination_address, reference: randomUUID() }

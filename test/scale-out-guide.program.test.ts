@@ -2,7 +2,6 @@
  * The guide to scaling out works as written: one PostgreSQL that has served customers becomes a cluster, no record is lost or changed,
  * and customers are served as before. `npm run test:citus` runs it.
  */
-import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import { createClient } from '@bursar/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase, OWNER } from '../src/db/database.ts'
 import { CLUSTER, onNode } from './cluster.ts'
+import { codeOf } from './guides.ts'
 import {
   createClusterDatabase,
   DESTINATION,
@@ -19,14 +19,11 @@ import {
   type BursarProcess,
 } from './support.ts'
 
-const GUIDE = readFileSync(new URL('../docs/guides/scale-out.md', import.meta.url), 'utf8')
-
 /** The only block of the guide's steps in this language. */
 function blockOf(language: string): string {
-  const [steps] = GUIDE.split('## From one PostgreSQL to a cluster\n')[1]!.split('\n## ')
-  const blocks = [...steps!.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))]
+  const blocks = codeOf('docs/guides/scale-out.md', language, 'From one PostgreSQL to a cluster\n')
   expect(blocks).toHaveLength(1)
-  return blocks[0]![1]!.trim()
+  return blocks[0]!.trim()
 }
 
 /** The statements of the guide that make a cluster, with the hosts of this one. */

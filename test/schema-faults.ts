@@ -82,7 +82,13 @@ const SAMPLES = {
   date: '1815-12-10',
 }
 
-/** Returns, for each keyword of a schema, one value that breaks this keyword's rule and no other. */
+/** Numbers in spellings that are not amounts. */
+const NO_AMOUNTS = [
+  ...['', '.', '1.', '1e5', '-1', '+1', ' 1', '1 ', '1\n', '1,5', '1.2.3', '..5', '1_000', '0x10'],
+  ...['\u0661', 'NaN', 'Infinity'],
+]
+
+/** Returns, for each keyword of a schema, values that break this keyword's rule and no other. */
 export function faultsOf(given: object): Fault[] {
   const schema = given as Schema
   // A value that is none of the alternatives.
@@ -119,6 +125,8 @@ function ofText(
   if (pattern !== undefined) {
     if (inWords === undefined) throw new Error(`the pattern ${pattern} needs its rule in words`)
     faults.push(here('~\t', inWords))
+    if (inWords.startsWith('must be a decimal number'))
+      faults.push(...NO_AMOUNTS.map((text) => here(text, 'must be a decimal number')))
   }
   if (format !== undefined) faults.push(here(...WRONG_FORMAT[format]))
   if (textKind !== undefined)

@@ -139,6 +139,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     [9, 'drop index audit_log_ends'],
     [11, 'drop table transfer_metadata'],
     [11, 'drop index transfers_memo'],
+    [13, 'drop table withdrawal_marks'],
   ]
   for (const [migration, takenBack] of later) if (migration > has) await database.owner.query(takenBack)
   await database.owner.query(
@@ -161,6 +162,8 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '009.do.ends-in-the-audit-log.sql',
       '010.do.keys-and-checks.sql',
       '011.do.filters-by-memo-and-metadata.sql',
+      '012.do.no-limits-of-customers.sql',
+      '013.do.marks-of-withdrawals.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(

@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net'
 import { base58 } from '@scure/base'
 import { getAddressDecoder, type Address } from '@solana/addresses'
 import { getCompiledTransactionMessageDecoder, getTransactionDecoder } from '@solana/kit'
-import { signerOfSeed, type SolanaSigner } from '../src/chains/solana/keys.ts'
+import { signerOfSeed, type SolanaSigner } from '../chains/solana/keys.ts'
 import {
   associatedOf,
   createAssociated,
@@ -23,8 +23,8 @@ import {
   TOKEN,
   TOKEN_2022,
   transferSol,
-} from '../src/chains/solana/instructions.ts'
-import { signBriefly } from '../src/chains/solana/transaction.ts'
+} from '../chains/solana/instructions.ts'
+import { signBriefly } from '../chains/solana/transaction.ts'
 import type { Instruction } from '@solana/kit'
 import { AccountRole } from '@solana/kit'
 

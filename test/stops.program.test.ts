@@ -20,6 +20,7 @@ import {
   runBursar,
   spawnBursar,
   toldIn,
+  withdraw,
   withdrawalOf,
   type TestDatabase,
 } from './support.ts'
@@ -154,7 +155,7 @@ test.each([
   [
     ['freeze', 'profile', crypto.randomUUID(), '--customer', crypto.randomUUID()],
     1,
-    /^customer .* has no profile /,
+    /^there is no customer /,
   ],
   [['freeze', 'customer', crypto.randomUUID()], 1, /^there is no customer /],
   [['freeze', 'customer', 'Acme'], 2, /must be a UUID/],
@@ -224,8 +225,7 @@ test('a command cancels a withdrawal once, and the log names the operator', asyn
   atEnd(() => service.end('SIGTERM'))
   const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const call = await remoteCaller(service.address, client)
-  const made = await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id }))
-  const id = made.body.id as string
+  const { id } = await withdraw({ profile_id, call })
   await bursar('freeze', 'customer', customer_id)
   const cancelled = await bursar('withdrawal', 'cancel', id, '--json')
   expect({ ...cancelled, stdout: JSON.parse(cancelled.stdout) as object }).toMatchObject({

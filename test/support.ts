@@ -34,13 +34,11 @@ import { masterKeysOf } from '../src/keys/master-keys.ts'
 import type { Market } from '../src/resources/markets/markets.ts'
 import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { sealBalancesWith } from '../src/money/ledger/balance-macs.ts'
-import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
+import { RowMacs, sealRowsWith } from '../src/audit/row-macs.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
-import type { Networks } from '../src/chains/network.ts'
-import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
+import type { Networks } from '../src/networks/network.ts'
+import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { Policies } from '../src/governance/policy/policy.ts'
-import { RowMacs } from '../src/money/records/row-macs.ts'
 import { WebhookSecrets } from '../src/money/records/webhook-secrets.ts'
 import { openBank } from '../src/rails/wires/bank.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
@@ -72,7 +70,7 @@ export interface TestDatabase {
 
 export async function cloneDatabase(max = 10): Promise<TestDatabase> {
   // Test files share a process: an earlier file may have posted with other keys.
-  sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
+  sealRowsWith(() => Promise.resolve(MASTER_KEYS))
   const { url, ownerUrl, drop } = await createDatabase(new URL(inject('templateUrl')).pathname.slice(1))
   const [db, owner] = [
     openDatabase(url, { max, onError: () => undefined }),
@@ -180,7 +178,7 @@ export const MASTER_KEY = '8f1c3b5d7e9a0b2c4d6f8192a3b4c5d6e7f8091a2b3c4d5e6f708
 export const MASTER_KEYS = masterKeysOf([MASTER_KEY], 'BURSAR_MASTER_KEY')
 export const WEBHOOK_SECRETS = new WebhookSecrets(MASTER_KEYS)
 export const ROW_MACS = new RowMacs(MASTER_KEYS)
-sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
+sealRowsWith(() => Promise.resolve(MASTER_KEYS))
 
 /** The first service's signing key, which later services reuse: making a key takes 0.1 s of CPU. */
 let signingKey: { id: string; encrypted_jwk: string } | undefined
@@ -225,7 +223,7 @@ export async function startTestService(
   }
   const nodes = CLUSTER.length > 0 ? cluster.nodes(db, open) : asOnCluster(db, open())
   const ledger = new Ledger(nodes, {
-    macs: new WithdrawalMacs(MASTER_KEYS),
+    macs: new RowMacs(MASTER_KEYS),
     govern: governBy(new Policies(MASTER_KEYS, { sandbox: settings.mode === 'sandbox' })),
   })
   const networks: Networks =
@@ -285,7 +283,7 @@ let shared: Promise<Omit<TestService, 'close'>> | undefined
  * tables have the records of other files, too. The service ends with the worker.
  */
 export function sharedTestService(): Promise<Omit<TestService, 'close'>> {
-  sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
+  sealRowsWith(() => Promise.resolve(MASTER_KEYS))
   return (shared ??= startTestService())
 }
 
@@ -423,10 +421,7 @@ export async function fund(
   const instructions = await customer.call<{ memo_id: string }>(
     'POST',
     '/v2/transfer/fiat-deposit-instructions',
-    {
-      profile_id,
-      fiat_network: 'WIRE',
-    },
+    { profile_id, fiat_network: 'WIRE' },
   )
   const deposit = await customer.call('POST', '/v2/sandbox/fiat-deposits', {
     amount,
@@ -503,6 +498,20 @@ export const withdrawalOf = (
   destination_address: DESTINATION,
   ...changes,
 })
+
+/** Orders the withdrawal of `withdrawalOf` with these changes. Returns the transfer. Throws where the service refuses it. */
+export async function withdraw(
+  customer: { profile_id: string; call: RemoteCaller },
+  changes: Record<string, unknown> = {},
+): Promise<Transfer> {
+  const { status, body } = await customer.call<Transfer>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(customer, changes),
+  )
+  if (status !== 200) throw new Error(`not withdrawn: ${JSON.stringify(body)}`)
+  return body
+}
 
 /** The built program (test/global-setup.ts). */
 export const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
@@ -592,7 +601,7 @@ export function startBursar(args: string[], environment: Record<string, string |
     if (args[0] !== 'serve') exit(Number(own.exitCode ?? 0))
     const code = await exited
     // The command may have had other keys.
-    sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
+    sealRowsWith(() => Promise.resolve(MASTER_KEYS))
     events.emit('output')
     return { code, ...output }
   }

@@ -2,116 +2,112 @@
  * The rooms of src that may name a table in SQL. Imports do not show this coupling: all rooms that name a table change
  * with it. The test finds statements in the text of string and template literals.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { PRIVILEGES } from '../src/db/tables.ts'
+import { roomOf, sources } from './sources.ts'
 
-const SRC = fileURLToPath(new URL('../src', import.meta.url))
 const TABLES = Object.keys(PRIVILEGES)
 
 /** For each table: the rooms that own it, which are those that write it, and after the bar those that read across. */
 const ALLOWED: Record<string, string> = {
   account_members: 'resources/accounts | money/records, program/demo',
   accounts: 'resources/accounts | money/records, money/verify, program/demo, rails/wires, resources/search',
-  acknowledged_transactions:
-    'rails/treasury | chains/bitcoin, chains/evm, chains/stellar, money/verify, rails/payouts',
+  acknowledged_transactions: 'rails/treasury | chains/evm, chains/kit, money/verify, rails/payouts',
   api_clients:
-    'access/tokens, resources/api-credentials | access/customers, cli, money/records, money/verify, program/demo, resources/search',
+    'access/tokens, resources/api-credentials | access/customers, audit, cli, money/verify, program/demo, resources/search',
   approval_decisions: 'rails/payouts | governance/approvals',
   approvals:
-    'governance/approvals | money/movements, money/verify, rails/payouts, resources/approvals, resources/operators, resources/search, resources/transfers, upkeep/metrics',
+    'governance/approvals | audit, money/verify, rails/payouts, resources/approvals, resources/operators, resources/search, resources/transfers, upkeep/metrics',
   approvers: 'governance/approvals',
   address_series: 'chains/solana',
   asked_addresses: 'chains/solana',
-  audit_heads: 'money/ledger | deliveries, money/records, money/verify, upkeep/metrics',
-  audit_links: 'money/ledger | money/verify',
+  audit_heads: 'audit | deliveries, money/records, money/verify, upkeep/metrics',
+  audit_links: 'audit',
   audit_log:
-    'money/ledger | access/operators, access/tokens, governance/approvals, governance/policy, money/movements, money/records, money/verify, rails/payouts, rails/wires, resources/statements',
+    'audit | access/operators, access/tokens, governance/approvals, governance/policy, money/records, money/verify, resources/statements',
   balances:
-    'money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
+    'audit, money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
   bank_wires: 'money/records | money/ledger, money/verify, resources/search',
   credited_deposits: 'money/movements',
   crypto_destination_addresses:
     'resources/destination-addresses | money/records, money/verify, resources/orchestrations, resources/search',
   customer_fee_checks: 'rails/treasury',
   customer_freezes:
-    'money/records | access/customers, access/tokens, money/ledger, rails, resources/orchestrations, upkeep/metrics',
-  customer_limits: 'money/records',
+    'money/records | access/customers, access/tokens, rails/payouts, resources/orchestrations, upkeep/metrics',
   customers:
-    'access/customers | access/console, access/operators, access/tokens, cli, money/records, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
+    'access/customers | access/console, access/operators, access/tokens, audit, cli, money/records, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
   decided_orchestrations: 'resources/orchestrations | money/verify',
   deployment: 'program | upkeep/metrics',
   deposit_addresses:
-    'money/records | chains/bitcoin, chains/evm, chains/simulated, chains/solana, chains/stellar, rails, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
+    'money/records | chains/bitcoin, chains/evm, chains/kit, chains/solana, chains/stellar, networks/simulated, rails/deposits, rails/treasury, rails/wallets, resources/deposit-addresses, resources/search',
   entries:
-    'money/ledger | chains, money/movements, money/records, money/verify, rails/payouts, rails/treasury, resources/profiles, resources/statements, resources/transfers',
+    'money/ledger | audit, money/movements, money/verify, rails/payouts, rails/treasury, rails/wallets, resources/profiles, resources/statements, resources/transfers',
   event_history: ' | money/verify',
   events:
     'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',
-  evm_holdings: 'chains/evm, chains/solana, rails/deposits',
-  evm_nonces: 'chains/evm | rails',
+  evm_holdings: 'chains/evm, chains/kit, chains/solana, rails/deposits',
+  evm_nonces: 'chains/evm | rails/wallets',
   evm_sweeps:
-    'chains/evm, chains/solana, rails/treasury | chains, money/verify, rails/deposits, upkeep/metrics',
+    'chains/evm, chains/kit, rails/treasury | chains/solana, money/verify, networks, rails/deposits, rails/wallets, upkeep/metrics',
   failed_transactions: 'rails/payouts',
   fee_quotes: 'money/records, resources/transfers',
   fiat_accounts:
-    'money/records, resources/fiat-accounts | chains/bank, money/movements, money/verify, program/demo, rails/payouts, rails/screening, rails/wires, resources/search',
+    'money/records, resources/fiat-accounts | audit, money/verify, networks/bank, program/demo, rails/payouts, rails/screening, rails/wires, resources/search',
   fiat_deposit_instructions:
     'money/records | program, program/demo, rails/wires, resources/fiat-deposit-instructions, resources/sandbox, resources/search',
-  freezes: 'money/records | chains, upkeep/metrics',
+  freezes: 'money/records | rails/wallets, upkeep/metrics',
   identities:
     'resources/identities | money/records, money/verify, program/demo, rails/wires, resources/accounts, resources/search',
-  incoming_transfers: 'rails/deposits | chains, money/verify, rails/screening, upkeep/metrics',
+  incoming_transfers: 'rails/deposits | money/verify, rails/screening, rails/wallets, upkeep/metrics',
   institution_members: 'resources/identities | program/demo',
   markets: 'resources/markets | money/records, program',
   network_cursors: 'money/records, rails/deposits | chains/evm, rails/treasury, upkeep/metrics',
   network_fee_checks: 'rails/treasury',
-  network_genesis: 'chains | cli',
-  network_transactions: 'chains | chains/bitcoin, chains/solana, chains/stellar, money/verify, rails/payouts',
+  network_genesis: 'networks | cli',
+  network_transactions: 'networks | chains/bitcoin, chains/kit, chains/solana, money/verify, rails/payouts',
   // Processes of the version before still write it.
   operator_challenges: '',
   operator_links: 'access/operators | money/verify',
   operator_passkeys: 'access/operators | money/verify',
   operator_sessions: 'access/operators | access/tokens, money/verify',
-  operators: 'access/operators | access/tokens, money/records, money/verify',
+  operators: 'access/operators | access/tokens, audit, money/verify',
   orchestration_rules: 'resources/orchestrations | money/records, program, program/demo, resources/search',
   orchestrations:
-    'money/records, resources/orchestrations | money/verify, program/demo, rails, resources/search, resources/transfers, upkeep/metrics',
+    'money/records, resources/orchestrations | audit, money/verify, program/demo, rails/payouts, resources/search, resources/transfers, upkeep/metrics',
   outgoing_transfers:
-    'rails, rails/payouts | chains, chains/bitcoin, chains/evm, chains/simulated, money/movements, money/records, money/verify, rails/treasury, rails/wires, resources/search, resources/transfers, upkeep/metrics',
-  policies: 'governance/policy | cli, money/ledger, money/verify',
+    'rails/payouts | audit, chains/bitcoin, chains/evm, money/movements, money/records, money/verify, networks, networks/simulated, rails/treasury, rails/wallets, rails/wires, resources/search, resources/transfers, upkeep/metrics',
+  policies: 'governance/policy | cli, money/records, money/verify',
   policy_windows: 'governance/policy | money/verify',
   price_imports: 'resources/markets',
   price_minutes: 'resources/markets | money/records',
   price_points: 'resources/markets',
   profiles:
-    'access/customers, money/records, resources/profiles | cli, money/ledger, money/movements, program/demo, rails/deposits, rails/wires, resources/accounts, resources/search, resources/statements, resources/webhooks',
+    'access/customers, money/records, resources/profiles | cli, money/movements, program/demo, rails/deposits, rails/wires, resources/accounts, resources/search, resources/statements, resources/webhooks',
   replaced_transactions:
     'rails/payouts | chains/bitcoin, chains/evm, money/records, money/verify, resources/search, resources/transfers',
-  refills: 'rails/treasury | chains, upkeep/metrics',
-  resolved_withdrawals: 'rails/payouts, rails/wires',
+  refills: 'rails/treasury | rails/wallets, upkeep/metrics',
+  resolved_withdrawals: 'rails/payouts | rails/wires',
   reward_rates: 'resources/statements',
   schema_version: ' | db',
   screening_requirement: 'rails/screening',
   screenings: 'rails/screening',
   seen_deposits:
-    'money/movements, rails/deposits, rails/wires | chains, money/ledger, money/verify, resources/search, upkeep/metrics',
+    'money/movements, rails/deposits, rails/wires | money/ledger, money/verify, rails/wallets, resources/search, upkeep/metrics',
   signing_keys: 'access/tokens | money/verify',
-  simulated_chain: 'chains/simulated | program, rails/deposits',
-  solana_lanes: 'chains/solana | rails',
+  simulated_chain: 'networks/simulated | program, rails/deposits',
+  solana_lanes: 'chains/solana | rails/wallets',
   statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
   traces: 'money/records',
   transfer_metadata: 'money/ledger | resources/transfers',
   transfers:
-    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury | chains, chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, program, rails, rails/screening, rails/wires, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
+    'audit, money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury | chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, networks, program, rails/screening, rails/wallets, rails/wires, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
   wallet_checks: 'chains/bitcoin, chains/stellar',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:
     'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',
   webhooks:
     'deliveries, money/records, resources/webhooks | program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics',
+  withdrawal_marks: 'rails/payouts | rails/wires',
   withdrawal_names: 'rails/payouts | resources/search',
 }
 
@@ -156,11 +152,7 @@ function roomsOf(table: string): string {
   return `${owners.join(', ')}${across.length === 0 ? '' : ` | ${across.join(', ')}`}`
 }
 
-const uses = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-  .flatMap((file) =>
-    usesOf(dirname(file).split('/').slice(0, 2).join('/'), readFileSync(join(SRC, file), 'utf8')),
-  )
+const uses = sources.flatMap(({ file, text }) => usesOf(roomOf(file), text))
 
 test.each(TABLES)('only the rooms in ALLOWED name %s in SQL', (table) => {
   expect(roomsOf(table)).toEqual(ALLOWED[table])
@@ -172,17 +164,15 @@ test('ALLOWED has every table and no others', () => {
 
 /** Otherwise the database's locale decides: in a Turkish one, lower('ID') is not 'id', and in C, lower('É') is 'É'. */
 test('each change of case in SQL names its collation', () => {
-  const unnamed = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-    .flatMap((file) =>
-      [
-        ...readFileSync(join(SRC, file), 'utf8').matchAll(
-          /(?<![.\w])(?:lower|upper|initcap)\((?<text>(?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|(?<insensitive>\silike\s|\s!?~~?\*\s)/g,
-        ),
-      ]
-        .filter(({ groups }) => !groups!.text?.includes(' collate "'))
-        .map(([found]) => `${file}: ${found.trim()}`),
-    )
+  const unnamed = sources.flatMap(({ file, text }) =>
+    [
+      ...text.matchAll(
+        /(?<![.\w])(?:lower|upper|initcap)\((?<text>(?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|(?<insensitive>\silike\s|\s!?~~?\*\s)/g,
+      ),
+    ]
+      .filter(({ groups }) => !groups!.text?.includes(' collate "'))
+      .map(([found]) => `${file}: ${found.trim()}`),
+  )
   expect(unnamed).toEqual([])
 })
 
@@ -192,22 +182,19 @@ test('each change of case in SQL names its collation', () => {
  * for what this condition lets pass. Nothing else decides by the column, which the service's role may write.
  */
 const READ_LIFTED_AT = [
-  'access/customers/list-customers.ts',
-  'chains/network-health.ts',
-  'chains/network-status.ts',
-  'money/records/freezes.ts',
-  'rails/check-worker.ts',
-  'resources/orchestrations/run-orchestrations.ts',
-  'upkeep/metrics/database-gauges.ts',
+  'src/access/customers/list-customers.ts',
+  'src/money/records/freezes.ts',
+  'src/rails/payouts/check-worker.ts',
+  'src/rails/wallets/network-health.ts',
+  'src/rails/wallets/network-status.ts',
+  'src/resources/orchestrations/run-orchestrations.ts',
+  'src/upkeep/metrics/database-gauges.ts',
 ]
 
 test('only the listed files take a freeze for ended by its column', () => {
-  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
-    (file) =>
-      /(?<!\.test)\.ts$/.test(file) && /lifted_at is (not )?null/.test(readFileSync(join(SRC, file), 'utf8')),
-  )
+  const files = sources.filter(({ text }) => /lifted_at is (not )?null/.test(text)).map(({ file }) => file)
   expect(files.sort()).toEqual(
-    [...READ_LIFTED_AT, 'access/tokens/client-standing.ts', 'money/records/row-macs.ts'].sort(),
+    [...READ_LIFTED_AT, 'src/access/tokens/client-standing.ts', 'src/audit/row-macs.ts'].sort(),
   )
 })
 

@@ -2,7 +2,7 @@
  * A thief has the service's database role and no master key. The test does what that role may do (src/db/tables.ts), one
  * thing at a time: it changes each column, inserts into each table and deletes from each table, on a database with records of
  * every kind. After each, the worker works. It may sign nothing but what was accepted and not paid, each payment once and as it
- * was accepted. SECURITY.md has a row for each of these things, and the test holds what the row says of `bursar verify`.
+ * was accepted. docs/reference/stolen-role.md has a row for each, and the test holds what the row says of `bursar verify`.
  */
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -16,10 +16,11 @@ import { PRIVILEGES } from '../src/db/tables.ts'
 import { approveCooledAddresses } from '../src/resources/destination-addresses/approve-cooled-addresses.ts'
 import { makeDemo } from '../src/program/demo/make-demo.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
-import { magicAddress } from '../src/chains/simulated/magic-addresses.ts'
-import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
-import type { Networks, Withdrawal } from '../src/chains/network.ts'
+import { RowMacs } from '../src/audit/row-macs.ts'
+import { signOnlyAccepted } from '../src/audit/withdrawal-macs.ts'
+import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
+import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
+import type { Networks, Withdrawal } from '../src/networks/network.ts'
 import { createOperator, makeLink, recordOperatorChange } from '../src/access/operators/operators.ts'
 import { insertPasskey } from '../src/access/operators/passkeys.ts'
 import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
@@ -28,7 +29,7 @@ import { completeDocument } from '../src/governance/policy/policy-document.ts'
 import { Policies } from '../src/governance/policy/policy.ts'
 import { creditDepositsOn, readable } from '../src/rails/deposits/credit-deposits.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
-import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
+import { verifyAuditChains } from '../src/audit/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { addTestApprover } from './approvers.ts'
 import {
@@ -72,7 +73,7 @@ const contentOf = (one: Withdrawal) =>
 
 /** The networks, which sign as production does, and tell what they have signed. */
 function networksOn(db: Database): Networks {
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   return new Map(
     [...simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })].map(([network, adapter]) => {
       const told = {
@@ -95,7 +96,7 @@ function networksOn(db: Database): Networks {
 async function work(db: Database, rounds = 3): Promise<string[]> {
   const networks = networksOn(db)
   const govern = governBy(new Policies(MASTER_KEYS, { sandbox: true }))
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   const ledger = new Ledger(db, { macs, govern })
   const { settings } = service
   signed = []
@@ -402,7 +403,6 @@ const ROWS: Record<string, Record<string, string>> = {
                    and not exists (select 1 from bank_wires w where w.transfer_id = t.id) limit 1)`,
   },
   customer_fee_checks: {},
-  customer_limits: { name: "'PROFILES'", value: '1000' },
   deployment: { id: '1', mode: "'sandbox'" },
   address_series: {},
   asked_addresses: {},
@@ -421,6 +421,7 @@ const ROWS: Record<string, Record<string, string>> = {
   refills: {},
   replaced_transactions: {},
   resolved_withdrawals: { outcome: "'NOT_PAID'" },
+  withdrawal_marks: { mark: "'TAKEN'" },
   screening_requirement: { id: '1' },
   screenings: {
     kind: "'WITHDRAWAL'",
@@ -584,10 +585,10 @@ async function make({ together }: Attack): Promise<boolean> {
   return made > 0
 }
 
-/** What finds an attack, by its name in SECURITY.md. */
+/** What finds an attack, by its name in docs/reference/stolen-role.md. */
 const TELLERS = {
   '`verify`': async () => {
-    const macs = new WithdrawalMacs(MASTER_KEYS)
+    const macs = new RowMacs(MASTER_KEYS)
     return (await verify(thief, { macs, rowMacs: ROW_MACS })).disagreements.map(({ rule }) => rule)
   },
   '`audit verify`': async () => (await verifyAuditChains(thief)).faults.map(({ fault }) => fault),
@@ -596,18 +597,20 @@ type Teller = keyof typeof TELLERS
 
 // ---------------------------------------------------------------------------------------------- the document
 
-/** What SECURITY.md says of each thing that the role may do, as `<table> <insert, delete or column>`: who tells of it. */
+/** What the page says of each thing that the role may do, as `<table> <insert, delete or column>`: who tells of it. */
 const documented = new Map<string, string>()
-const text = readFileSync(new URL('../SECURITY.md', import.meta.url), 'utf8')
+const text = readFileSync(new URL('../docs/reference/stolen-role.md', import.meta.url), 'utf8')
 for (const [, table, may, told] of text.matchAll(/^\| `(\w+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \|$/gm)) {
   const what = [...may!.matchAll(/`(\w+)`|\b(insert|delete)\b/g)].map((match) => match[1] ?? match[2]!)
   for (const one of what) documented.set(`${table} ${one}`, told!)
 }
+// Below the table: what no decision rests on.
+for (const [, table, one] of text.matchAll(/`(\w+)\.(\w+)`/g)) documented.set(`${table!} ${one!}`, 'nobody')
 
 const tellersOf = (table: string, may: string): Teller[] =>
   (Object.keys(TELLERS) as Teller[]).filter((teller) => documented.get(`${table} ${may}`)?.includes(teller))
 
-test('SECURITY.md has a row for each thing that the role may do', () => {
+test('the page has a row for each thing that the role may do', () => {
   const declared = Object.entries(PRIVILEGES).flatMap(([table, may]) =>
     [...(may.insert ? ['insert'] : []), ...(may.update ?? []), ...(may.delete ? ['delete'] : [])].map(
       (one) => `${table} ${one}`,
@@ -622,7 +625,7 @@ test('nothing is wrong before, and there is something to sign', async () => {
 })
 
 test.each(partOf(Object.keys(PRIVILEGES).filter((table) => Object.keys(PRIVILEGES[table]!).length > 0)))(
-  '%s: no coin leaves, and verify tells what SECURITY.md says',
+  '%s: no coin leaves, and verify tells what the page says',
   async (table) => {
     const columns = await columnsOf(table)
     const attacks = [...updates(table, columns), ...(await inserts(table, columns)), ...deletes(table)]
@@ -647,7 +650,7 @@ test.each(partOf(Object.keys(PRIVILEGES).filter((table) => Object.keys(PRIVILEGE
     const claimed = may.flatMap((one) => tellersOf(table, one).map((teller) => `${one}: ${teller}`))
     expect(
       claimed.filter((one) => !told.has(one)),
-      'SECURITY.md says that these tell',
+      'the page says that these tell',
     ).toEqual([])
   },
   120_000,

@@ -1,7 +1,7 @@
 import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
 import type { Database } from '../src/db/database.ts'
 import type { Ledger } from '../src/money/movements/queue.ts'
-import type { Networks } from '../src/chains/network.ts'
+import type { Networks } from '../src/networks/network.ts'
 import type { Settings } from '../src/settings.ts'
 import { readable } from '../src/rails/deposits/credit-deposits.ts'
 import { creditDeposits } from './credit-deposits.ts'
@@ -53,6 +53,22 @@ export async function workOff(
       if (round > ROUNDS_MAX) throw new Error('the worker does not come to an end')
       await betweenRounds()
     }
+  }
+}
+
+/** More rounds than an ordinary withdrawal needs. */
+const SETTLING_ROUNDS = 5
+
+/** Runs the worker's rounds of withdrawals, with every withdrawal due in each round. */
+export async function settle(
+  { db, networks }: { db: Database; networks: Networks },
+  rounds = SETTLING_ROUNDS,
+): Promise<void> {
+  for (let round = 1; round <= rounds; round++) {
+    await db.query(
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
+    )
+    await settleWithdrawals(db, networks)
   }
 }
 

@@ -32,6 +32,11 @@ export interface Call {
   body?: unknown
 }
 
+export const get = (path: string, query: Query = {}): Call => ({ method: 'GET', path, query })
+export const post = (path: string, body?: unknown): Call => ({ method: 'POST', path, body })
+export const put = (path: string, body: unknown): Call => ({ method: 'PUT', path, body })
+export const remove = (path: string): Call => ({ method: 'DELETE', path })
+
 /** The path of a call with its query. Empty values are left out. */
 function pathOf({ path, query = {} }: Call): string {
   const parameters = new URLSearchParams()

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { send } from './api.ts'
+import { get, send } from './api.ts'
 import { csvOf } from './csv.ts'
 import { filterOf } from './list.tsx'
 import type { Page } from './records.ts'
@@ -35,7 +35,7 @@ export const readerOf =
     const missing = [...new Set(ids)].filter((id) => id !== undefined && !found.has(id)) as string[]
     for (let at = 0; at < missing.length; at += IDS_MAX) {
       const query = { ids: missing.slice(at, at + IDS_MAX), limit: IDS_MAX }
-      const { items } = await send<Page<T>>({ method: 'GET', path, query })
+      const { items } = await send<Page<T>>(get(path, query))
       for (const item of items) found.set(item.id, item)
     }
   }
@@ -66,11 +66,9 @@ export function Export<T>({
     const rows: string[][] = [[...columns]]
     let cursor = ''
     do {
-      const answer = await send<Page<T> & { statements?: T[] }>({
-        method: 'GET',
-        path,
-        query: { ...query, limit: EXPORT_PAGE, page_cursor: cursor },
-      })
+      const answer = await send<Page<T> & { statements?: T[] }>(
+        get(path, { ...query, limit: EXPORT_PAGE, page_cursor: cursor }),
+      )
       const items = answer.items ?? answer.statements ?? []
       await prepare?.(items)
       rows.push(...items.map(cellsOf))

@@ -1,22 +1,15 @@
 import { useSignal } from '@preact/signals'
 import { Action } from './action.tsx'
+import { get, post } from './api.ts'
 import { inWords, readable } from './format.ts'
 import { useCall, type Loaded } from './load.ts'
 import { Answered, Curl, Failure, Link, Status, Time } from './parts.tsx'
-import type { Profile } from './records.ts'
+import type { Freeze, Profile } from './records.ts'
 import { may } from './session.ts'
 
 /** The freezes of the customer and its profiles. No new payment of a frozen one is signed. Only operators see freezes. */
 
-const freezes = { method: 'GET', path: '/v2/operators/freezes' } as const
-
-interface Freeze {
-  /** Undefined: the whole customer is frozen. */
-  profile_id?: string
-  reason: string
-  detail: string
-  created_at: string
-}
+const freezes = get('/v2/operators/freezes')
 
 export const useFreezes = (): Loaded<{ items: Freeze[] }> =>
   useCall<{ items: Freeze[] }>(may('operators:read_freeze') ? freezes : undefined)
@@ -34,11 +27,10 @@ const EndOfFreeze = ({ of: { profile_id, reason }, again }: { of: Freeze; again:
   reason === 'DISABLED' ? null : (
     <Action
       scope="operators:end_freeze"
-      call={{
-        method: 'POST',
-        path: '/v2/operators/freezes/end',
-        body: { ...(profile_id !== undefined && { profile_id }), cause: reason },
-      }}
+      call={post('/v2/operators/freezes/end', {
+        ...(profile_id !== undefined && { profile_id }),
+        cause: reason,
+      })}
       ask="Is the cause known and gone? Payments that wait are signed again."
       done={again}
     >
@@ -80,11 +72,12 @@ export function Freezes({ profileId, changed }: { profileId?: string; changed?: 
           scope="operators:write_freeze"
           summary={`Freeze ${target}`}
           fields={[{ name: 'reason', label: 'Reason, for other operators', size: 50 }]}
-          call={({ reason }) => ({
-            method: 'POST',
-            path: '/v2/operators/freezes',
-            body: { ...(profileId !== undefined && { profile_id: profileId }), reason },
-          })}
+          call={({ reason }) =>
+            post('/v2/operators/freezes', {
+              ...(profileId !== undefined && { profile_id: profileId }),
+              reason,
+            })
+          }
           ask={`Freeze ${target}? No new payment is signed; deposits are still credited.`}
           kind="danger"
           done={({ signing_ended }) => {
@@ -125,9 +118,7 @@ export function FreezesOfCustomer() {
 }
 
 function NameOfProfile({ id }: { id: string }) {
-  const { data } = useCall<Profile>(
-    may('funding:read_profile') ? { method: 'GET', path: `/v2/profiles/${id}` } : undefined,
-  )
+  const { data } = useCall<Profile>(may('funding:read_profile') ? get(`/v2/profiles/${id}`) : undefined)
   return (
     <>
       Profile <Link to={`profiles/${id}`}>{data.value?.nickname ?? id}</Link>

@@ -77,13 +77,14 @@ export function Table<T>({
   name,
   items,
   columns,
-  keyOf,
+  keyOf = (item) => (item as { id: string }).id,
   ...rest
 }: {
   name: string
   items: readonly T[]
   columns: readonly Column<T>[]
-  keyOf: (item: T) => string | number
+  /** What tells a record from the others; its id, where it is absent. */
+  keyOf?: (item: T) => string | number
   class?: string
   classOf?: (item: T) => string | undefined
 }) {
@@ -149,7 +150,7 @@ export const ListOf = <T,>({
   /** What an empty list says. */
   none: string
   columns: readonly Column<T>[]
-  keyOf: (item: T) => string | number
+  keyOf?: (item: T) => string | number
   /** What is below the table. */
   children?: ComponentChildren
 }) => (

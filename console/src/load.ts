@@ -1,9 +1,9 @@
 import { useSignal, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { send, type Call } from './api.ts'
+import { type Call, get, send } from './api.ts'
 import { returns } from './connection.ts'
 import { onEvents } from './live.ts'
-import type { Transfer } from './records.ts'
+import type { Profile, Transfer } from './records.ts'
 import { may } from './session.ts'
 
 /** The answer of a call while a page is shown. */
@@ -116,6 +116,9 @@ export function useEach<T, R>(
 export const useTransfers = (ids: readonly (string | undefined)[] | undefined) =>
   useRecords<Transfer>('/v2/transfer/transfers', 'transfer:read_transfer', ids)
 
+export const useProfiles = (ids: readonly (string | undefined)[]) =>
+  useRecords<Profile>('/v2/profiles', 'funding:read_profile', ids)
+
 /** Reads the records with these ids in one request, as a map by id. Without the scope, the map is empty. */
 export function useRecords<T extends { id: string }>(
   path: string,
@@ -124,9 +127,7 @@ export function useRecords<T extends { id: string }>(
 ): ReadonlyMap<string | undefined, T> {
   const wanted = [...new Set(ids)].filter((id) => id !== undefined)
   const { data } = useCall<{ items: T[] }>(
-    wanted.length > 0 && may(scope)
-      ? { method: 'GET', path, query: { ids: wanted, limit: wanted.length } }
-      : undefined,
+    wanted.length > 0 && may(scope) ? get(path, { ids: wanted, limit: wanted.length }) : undefined,
   )
   return new Map(data.value?.items.map((record) => [record.id, record]))
 }

@@ -1,3 +1,4 @@
+import { get } from './api.ts'
 import { diffOf } from './diff.ts'
 import { useCall, useTransfers } from './load.ts'
 import { changesInWords, comparable, isSame, isUnpriced, ruleInWords, termsInWords } from './policy-words.ts'
@@ -43,7 +44,7 @@ export function RuleInForce({
   id: string | null | undefined
   of: string
 }) {
-  const call = { method: 'GET', path: '/v2/policy/versions', query: { before: version + 1 } } as const
+  const call = get('/v2/policy/versions', { before: version + 1 })
   const isRead = typeof id === 'string' && may('policy:read_policy')
   type Versions = { items: { policy: Policy; trusted: boolean }[] }
   const found = useCall<Versions>(isRead ? call : undefined).data.value?.items[0]

@@ -1,3 +1,4 @@
+import { get } from './api.ts'
 import { groupDigits, signed } from './format.ts'
 import { useCall } from './load.ts'
 import type { Price } from './records.ts'
@@ -5,8 +6,8 @@ import { usdAt } from './usd.ts'
 
 /** Prices in USD, as the service itself uses them: a platform stablecoin is worth one, and what is older than a day is no price. */
 
-const prices = { method: 'GET', path: '/v2/all-markets/prices' } as const
-const assets = { method: 'GET', path: '/v2/assets' } as const
+const prices = get('/v2/all-markets/prices')
+const assets = get('/v2/assets')
 const AGE_MS_MAX = 86_400_000
 
 export type UsdOf = (amount: string, asset: string) => string | undefined

@@ -1,4 +1,5 @@
 import type { components, paths } from '../../client/src/schema.ts'
+import type { paths as OperatorPaths } from './operators-schema.ts'
 
 /** The API's records, as the client package types them. Amounts are strings from end to end. */
 
@@ -35,38 +36,35 @@ export type Delivery = Schemas['DeliveryWithAttempts']
 export type NetworkTransaction = Schemas['NetworkTransaction']
 export type Fees = Schemas['TransferFees']
 
-type Answer<Path extends keyof paths> = paths[Path] extends {
-  get: { responses: { 200: { content: { 'application/json': infer Body } } } }
+/** What an operation answers, by its declaration in a document. */
+type Answered<Declared> = Declared extends {
+  responses: { 200: { content: { 'application/json': infer Body } } }
 }
   ? Body
   : never
+type Answer<Path extends keyof paths> = Answered<paths[Path]['get']>
+/** A record of a list that only operators read. */
+type Listed<Path extends keyof OperatorPaths> =
+  Answered<OperatorPaths[Path]['get']> extends { items: (infer Item)[] } ? Item : never
+
 export type ChainVerification = Answer<'/v2/audit-log/verification'>
 export type Explanation = Answer<'/v2/statements/{id}/explanation'>
 export type TransferHistory = Answer<'/v2/transfer/transfers/{id}/history'>
 export type Verification = Answer<'/v2/transfer/transfers/{id}/verification'>
 export type ReadApproval = Answer<'/v2/approvals/{id}'>
 
-/** A wire of a bank without an API: a person sends it. */
-export interface OpenWire {
-  transfer_id: string
-  customer_id: string
-  amount: string
-  asset: string
-  state: 'READY' | 'WAITING' | 'TAKEN'
-  detail: string | null
-  payee: string
-  account_number: string
-  created_at: string
-}
-
-/** What was under way at a full hour, and what came and went in the hour before it; values in USD when made. */
-export interface Activity {
-  at: string
-  in_flight: string
-  waiting: number
-  in: string
-  out: string
-}
+export type Activity = Listed<'/v2/operators/activity'>
+export type Approver = Listed<'/v2/operators/approvers'>
+export type Customer = Listed<'/v2/operators/customers'>
+export type Freeze = Listed<'/v2/operators/freezes'>
+export type LedgerBalances = Answered<OperatorPaths['/v2/operators/ledger/balances']['get']>
+export type OpenWire = Listed<'/v2/operators/wires'>
+export type Operator = Listed<'/v2/operators'>
+export type OwnSession = Listed<'/v2/operators/sessions'>
+export type Passkey = Listed<'/v2/operators/passkeys'>
+export type PolicyTrial = Answered<OperatorPaths['/v2/operators/policy-trials']['post']>
+export type RecordedWire = Answered<OperatorPaths['/v2/operators/wires/deposits']['post']>
+export type WirePayee = Answered<OperatorPaths['/v2/operators/wires/payee']['get']>
 
 export interface Page<T> {
   items: T[]

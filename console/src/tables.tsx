@@ -31,9 +31,7 @@ export const ListPage = <T extends { id: string }>({
     {head ?? <Title>{list.name}</Title>}
     <Filters>{children}</Filters>
     {above}
-    <ListOf {...list} keyOf={({ id }) => id}>
-      {below}
-    </ListOf>
+    <ListOf {...list}>{below}</ListOf>
   </>
 )
 
@@ -53,7 +51,7 @@ export const TableOf = <T,>({
   /** Whether the page has more than the table, and shows nothing in its place while it is read. */
   isPart?: boolean
   columns: readonly Column<T>[]
-  keyOf: (item: T) => string | number
+  keyOf?: (item: T) => string | number
 }) => (
   <>
     <Answered of={of} isPart={isPart}>
@@ -69,16 +67,15 @@ export const TableOf = <T,>({
   </>
 )
 
-/** A column of amounts, each with the record's own asset unless `assetOf` tells another; blank without an amount. */
+/** A column of amounts; blank without an amount. */
 export const amountColumn = <T,>(
   name: string,
-  amountOf: (one: T) => string | undefined,
-  assetOf: (one: T) => string | undefined = (one) => (one as { asset?: string }).asset,
+  moneyOf: (one: T) => { amount?: string | undefined; asset?: string | undefined } | undefined,
 ): Column<T> => ({
   name,
   number: true,
-  cell: (one) => {
-    const amount = amountOf(one)
-    return amount !== undefined && <Amount amount={amount} asset={assetOf(one)} />
+  cell(one) {
+    const { amount, asset } = moneyOf(one) ?? {}
+    return amount !== undefined && <Amount amount={amount} asset={asset} />
   },
 })

@@ -10,6 +10,8 @@ const entry = (file: string): DefaultTheme.SidebarItem => ({
 })
 /** The guides of integrators; the others are of operators. */
 const INTEGRATE = ['testing', 'webhooks', 'generated-clients']
+/** The pages of the reference that operators read. */
+const OPERATE = ['operators', 'stolen-role']
 /** Entries for all documents of a folder but these. */
 const entriesOf = (folder: string, but: readonly string[] = ['README']) =>
   readdirSync(new URL(folder, ROOT))
@@ -59,7 +61,7 @@ export default defineConfig({
         text: 'Integrate',
         items: [
           ...INTEGRATE.map((guide) => entry(`docs/guides/${guide}.md`)),
-          ...entriesOf('docs/reference'),
+          ...entriesOf('docs/reference', ['README', ...OPERATE]),
         ],
       },
       { text: 'Objects', collapsed: true, items: entriesOf('docs/reference/objects') },
@@ -68,6 +70,7 @@ export default defineConfig({
         items: [
           entry('docs/command-line.md'),
           ...entriesOf('docs/guides', INTEGRATE),
+          ...OPERATE.map((page) => entry(`docs/reference/${page}.md`)),
           entry('docs/upgrading.md'),
           entry('SECURITY.md'),
         ],

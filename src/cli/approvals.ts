@@ -1,12 +1,11 @@
 import type { JsonWebKey } from 'node:crypto'
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import { approverKeyOf } from '../access/operators/approver-key.ts'
 import { isGenuine, lockOperator } from '../access/operators/operators.ts'
 import { listPasskeys } from '../access/operators/passkeys.ts'
-import { Problem } from '../contract/problems.ts'
-import { tookTooLong, transaction } from '../db/database.ts'
+import { transaction } from '../db/database.ts'
 import {
   newPrivateKey,
   publicPartOf,
@@ -17,7 +16,7 @@ import {
 } from '../governance/approvals/approval-statement.ts'
 import { addApprover, revokeApprover, selectApprovers } from '../governance/approvals/approver.ts'
 import { decideApproval, newestApprovals, readApproval } from '../rails/payouts/decide-approval.ts'
-import { APPROVAL, textUpTo, uuid } from './arguments.ts'
+import { COMMON, textUpTo, uuid } from './arguments.ts'
 import {
   approved,
   baseUrlOf,
@@ -26,126 +25,144 @@ import {
   type AskedChange,
   type AtDatabase,
 } from './command-line.ts'
-import { define, offline, type Subcommand, oneOf } from './define.ts'
+import { group, offline, oneOf } from './define.ts'
 import { print } from './output.ts'
-import { APPROVAL_STATUSES, type ApprovalDecision } from '../contract/approval.ts'
+import { APPROVAL_STATUSES } from '../contract/approval.ts'
 
 /** A key file holds one JWK. */
 const KEY_FILE_BYTES_MAX = 4_096
 const NAME_LENGTH_MAX = 100
 
+const WORDS = {
+  ...COMMON,
+  '<file>': ['key file, which must not exist'],
+  '<approval_id>': ['approval', uuid],
+  '--status <status>': [`only approvals that are ${APPROVAL_STATUSES.join(', ')}`, oneOf(APPROVAL_STATUSES)],
+  '--approver <id>': ['your entry of bursar approvers list', uuid],
+  '--key <file>': ['your key file'],
+} as const
+
+const WORDS_OF_APPROVERS = {
+  ...COMMON,
+  '<approver_id>': ['approver', uuid],
+  '--name <name>': ['name of the person', textUpTo(NAME_LENGTH_MAX)],
+  '--key <file>': ['public key, a JWK of Ed25519 or P-256; of a passkey with its credential_id and rp_id'],
+  '--passkey <id>': [
+    'in place of --key: a passkey with which --operator signs in, by its id on the page Your sign-in',
+    uuid,
+  ],
+  '--role <role>': [
+    'role that rules of the policy name; ADMIN decides wherever others do (default: APPROVER)',
+    role,
+  ],
+  '--operator <id>': ['the same person as an operator', uuid],
+  '--client <id>': ['the same person as an API client; with an external issuer, as it names the client'],
+} as const
+
 export function approvalCommands(program: Command): void {
-  const approvals = define(
-    program,
-    'approvals',
-    'withdrawals and changes that wait for the signatures of approvers',
-  )
-  defineKey(approvals)
-  defineReading(approvals)
-  defineDecision(approvals, 'approve', 'APPROVE')
-  defineDecision(approvals, 'reject', 'REJECT')
-  const approvers = define(
-    program,
-    'approvers',
-    'the people who may approve; changed as the role that owns the schema',
-  )
-  defineAdd(approvers)
-  define(approvers, 'list', "list a customer's approvers, with those who are revoked")
-    .requiredOption('--customer <id>', 'customer', uuid)
-    .list(inDatabase, {
-      key: 'approvers',
-      none: 'There are no approvers.',
-      read: ({ db }, { customer }: { customer: string }) => selectApprovers(db, customer),
-      columns: ['id', 'name', 'role', 'status', ['thumbprint', ({ key }) => thumbprintOf(key)]],
+  const about = 'withdrawals and changes that wait for the signatures of approvers'
+  const approvals = group(program, ['approvals', about], inDatabase, WORDS)
+  approvals.command('key <file>', {
+    in: offline,
+    about:
+      "make an approver's key file, readable by its owner only, and <file>.pub with the public key. Needs no database",
+    run: (_, { file }) => makeKey(file),
+    says: ({ file, public_key_file, thumbprint }) =>
+      `Made ${file} and ${public_key_file}, thumbprint ${thumbprint}.`,
+  })
+  approvals.list('list --customer <id> [--status <status>]', {
+    about: "list a customer's newest approvals, at most 100",
+    key: 'approvals',
+    none: 'There are no approvals.',
+    run: ({ db }, { customer, status }) => newestApprovals(db, customer, status),
+    columns: [
+      'id',
+      ['subject', ({ subject }) => `${subject.type} ${subject.id}`],
+      'status',
+      ['>approved', ({ approvals }) => approvals],
+      ...(['>required', 'role', 'deadline'] as const),
+    ],
+  })
+  approvals.command('show <approval_id> --customer <id>', {
+    about: 'show an approval and the text that an approver signs to approve it',
+    async run({ db }, { approval_id, customer }) {
+      const { approval, statements } = await readApproval(db, customer, approval_id)
+      return { approval, to_sign: statements }
+    },
+    says: ({ approval: { status, approvals, required }, to_sign }) =>
+      `${describe(to_sign.APPROVE)}\n\nIt is ${status}, ${approvals} of ${required}.`,
+  })
+  for (const [name, decision, about] of [
+    ['approve', 'APPROVE', 'sign that you approve, and record it: read `bursar approvals show` first'],
+    ['reject', 'REJECT', 'sign that you reject, and record it: a withdrawal fails and is refunded'],
+  ] as const)
+    approvals.command(`${name} <approval_id> --customer <id> --approver <id> --key <file>`, {
+      about,
+      async run({ db, origin }, { approval_id: id, customer, approver: approver_id, key: file, json }) {
+        const key = await readKeyFile(file)
+        const { statements } = await readApproval(db, customer, id)
+        // The person sees what is signed, even when somebody else prepared the command.
+        if (!json) print(describe(statements[decision]))
+        const given = { approver_id, decision, signed: signStatement(statements[decision], key) }
+        return decideApproval(db, { customerId: customer, id, origin }, given)
+      },
+      says: ({ status, approvals, required }, { approval_id }) =>
+        `\nApproval ${approval_id} is ${status}, ${approvals} of ${required}.`,
+      logs: `decided about an approval: ${decision}`,
     })
-  defineRevoke(approvers)
+  approverCommands(program)
 }
 
-// ---------------------------------------------------------------------------------------------- approvals
-
-function defineKey(approvals: Subcommand): void {
-  define(
-    approvals,
-    'key',
-    "make an approver's key file, readable by its owner only, and <file>.pub with the public key. Needs no database",
+function approverCommands(program: Command): void {
+  const about = 'the people who may approve; changed as the role that owns the schema'
+  const approvers = group(program, ['approvers', about], inOwnersDatabase, WORDS_OF_APPROVERS)
+  approvers.command(
+    'add --customer <id> --name <name> [--key <file>] [--passkey <id>] [--role <role>] [--operator <id>] [--client <id>] [--approval <id>]',
+    {
+      about:
+        'add an approver with the public key that bursar approvals key has made, or with the passkey of an operator',
+      async run(at, { customer, approval, ...given }) {
+        const { name, role = 'APPROVER', operator: operator_id, client: client_id } = given
+        const key = await keyToAdd(at, given)
+        const thumbprint = thumbprintOf(key)
+        const approver = { name, role, key, operator_id, client_id }
+        const change = changeOf(customer, approval, 'approvers add', thumbprint, { ...approver, key })
+        const added = await approved(at, change, (tx) => addApprover(tx, customer, approver, at.origin))
+        return { ...added, thumbprint }
+      },
+      says: ({ id, name, role, thumbprint }) => `Approver ${id}: ${name}, ${role}, thumbprint ${thumbprint}.`,
+      logs: 'added an approver',
+      logged: ({ id }, { customer }) => ({ approver_id: id, customer_id: customer }),
+    },
   )
-    .argument('<file>', 'key file, which must not exist')
-    .answer(offline, async (_, file: string) => {
-      const key = newPrivateKey()
-      const public_key = publicPartOf(key)
-      await writeFile(file, `${JSON.stringify(key)}\n`, { mode: 0o600, flag: 'wx' })
-      await chmod(file, 0o600)
-      await writeFile(`${file}.pub`, `${JSON.stringify(public_key)}\n`, { flag: 'wx' })
-      const made = { file, public_key_file: `${file}.pub`, thumbprint: thumbprintOf(public_key) }
-      return [made, `Made ${file} and ${file}.pub, thumbprint ${made.thumbprint}.`]
-    })
+  approvers.list('list --customer <id>', {
+    in: inDatabase,
+    about: "list a customer's approvers, with those who are revoked",
+    key: 'approvers',
+    none: 'There are no approvers.',
+    run: ({ db }, { customer }) => selectApprovers(db, customer),
+    columns: ['id', 'name', 'role', 'status', ['thumbprint', ({ key }) => thumbprintOf(key)]],
+  })
+  approvers.command('revoke <approver_id> --customer <id> [--approval <id>]', {
+    about: 'revoke an approver: signatures of withdrawals that are not signed yet do not count any more',
+    async run(at, { approver_id: id, customer, approval }) {
+      const change = changeOf(customer, approval, 'approvers revoke', id, {})
+      const revoked = await approved(at, change, (tx) => revokeApprover(tx, customer, id, at.origin))
+      return { id, ...revoked }
+    },
+    says: ({ id, changed, revoked_at }) =>
+      `Approver ${id} is REVOKED.${changed ? '' : ` It was revoked before, at ${revoked_at}.`}`,
+    logs: 'revoked an approver',
+  })
 }
 
-function defineReading(approvals: Subcommand): void {
-  define(approvals, 'list', "list a customer's newest approvals, at most 100")
-    .requiredOption('--customer <id>', 'customer', uuid)
-    .option(
-      '--status <status>',
-      `only approvals that are ${APPROVAL_STATUSES.join(', ')}`,
-      oneOf(APPROVAL_STATUSES),
-    )
-    .list(inDatabase, {
-      key: 'approvals',
-      none: 'There are no approvals.',
-      read: ({ db }, { customer, status }: { customer: string; status?: string }) =>
-        newestApprovals(db, customer, status),
-      columns: [
-        'id',
-        ['subject', ({ subject }) => `${subject.type} ${subject.id}`],
-        'status',
-        ['>approved', ({ approvals }) => approvals],
-        ...(['>required', 'role', 'deadline'] as const),
-      ],
-    })
-  define(approvals, 'show', 'show an approval and the text that an approver signs to approve it')
-    .argument('<approval_id>', 'approval', uuid)
-    .requiredOption('--customer <id>', 'customer', uuid)
-    .answer(inDatabase, async ({ db }, id: string, { customer }: { customer: string }) => {
-      const { approval, statements } = await readApproval(db, customer, id).catch(asError)
-      const { status, approvals, required } = approval
-      return [
-        { approval, to_sign: statements },
-        `${describe(statements.APPROVE)}\n\nIt is ${status}, ${approvals} of ${required}.`,
-      ]
-    })
-}
-
-interface DecideOptions {
-  customer: string
-  approver: string
-  key: string
-  json?: true
-}
-
-function defineDecision(approvals: Subcommand, name: 'approve' | 'reject', decision: ApprovalDecision): void {
-  define(
-    approvals,
-    name,
-    name === 'approve'
-      ? 'sign that you approve, and record it: read `bursar approvals show` first'
-      : 'sign that you reject, and record it: a withdrawal fails and is refunded',
-  )
-    .argument('<approval_id>', 'approval', uuid)
-    .requiredOption('--customer <id>', 'customer', uuid)
-    .requiredOption('--approver <id>', 'your entry of bursar approvers list', uuid)
-    .requiredOption('--key <file>', 'your key file')
-    .answer(inDatabase, async ({ db, did, origin }, id: string, options: DecideOptions) => {
-      const { customer, approver: approver_id } = options
-      const key = await readKeyFile(options.key)
-      const { statements } = await readApproval(db, customer, id).catch(asError)
-      // The person sees what is signed, even when somebody else prepared the command.
-      if (!options.json) print(describe(statements[decision]))
-      const given = { approver_id, decision, signed: signStatement(statements[decision], key) }
-      const approval = await decideApproval(db, { customerId: customer, id, origin }, given).catch(asError)
-      did(`decided about an approval: ${decision}`, { approval_id: id })
-      const { status, approvals: count, required } = approval
-      return [approval, `\nApproval ${id} is ${status}, ${count} of ${required}.`]
-    })
+async function makeKey(file: string) {
+  const key = newPrivateKey()
+  const public_key = publicPartOf(key)
+  await writeFile(file, `${JSON.stringify(key)}\n`, { mode: 0o600, flag: 'wx' })
+  await chmod(file, 0o600)
+  await writeFile(`${file}.pub`, `${JSON.stringify(public_key)}\n`, { flag: 'wx' })
+  return { file, public_key_file: `${file}.pub`, thumbprint: thumbprintOf(public_key) }
 }
 
 /** A statement for people: each member on its line. */
@@ -162,77 +179,13 @@ async function readKeyFile(file: string): Promise<JsonWebKey> {
   }
 }
 
-/** Throws a refusal as a failure of the command. */
-function asError(error: unknown): never {
-  if (error instanceof Problem) throw new Error(error.detail)
-  if (tookTooLong(error)) throw new Error('a worker holds the withdrawal: nothing was changed; try again')
-  throw error
-}
-
-// ---------------------------------------------------------------------------------------------- approvers
-
-interface AddOptions {
-  customer: string
-  name: string
-  key?: string
-  passkey?: string
-  role: string
-  operator?: string
-  client?: string
-  approval?: string
-}
-
-function defineAdd(approvers: Subcommand): void {
-  define(
-    approvers,
-    'add',
-    'add an approver with the public key that bursar approvals key has made, or with the passkey of an operator',
-  )
-    .requiredOption('--customer <id>', 'customer', uuid)
-    .requiredOption('--name <name>', 'name of the person', textUpTo(NAME_LENGTH_MAX))
-    .option(
-      '--key <file>',
-      'public key, a JWK of Ed25519 or P-256; of a passkey with its credential_id and rp_id',
-    )
-    .addOption(
-      new Option(
-        '--passkey <id>',
-        'in place of --key: a passkey with which --operator signs in, by its id on the page Your sign-in',
-      )
-        .argParser(uuid)
-        .conflicts('key'),
-    )
-    .option(
-      '--role <role>',
-      'role that rules of the policy name; ADMIN decides wherever others do',
-      role,
-      'APPROVER',
-    )
-    .option('--operator <id>', 'the same person as an operator', uuid)
-    .option(
-      '--client <id>',
-      'the same person as an API client; with an external issuer, as it names the client',
-    )
-    .option(...APPROVAL)
-    .answer(inOwnersDatabase, async (at, options: AddOptions) => {
-      const { customer: customer_id, name, role, operator: operator_id, client: client_id } = options
-      const key = await keyToAdd(at, options)
-      const thumbprint = thumbprintOf(key)
-      const approver = { name, role, key, operator_id, client_id }
-      const change = changeOf(options, 'approvers add', thumbprint, { ...approver, key })
-      const added = await approved(at, change, (tx) =>
-        addApprover(tx, customer_id, approver, at.origin),
-      ).catch(asError)
-      at.did('added an approver', { approver_id: added.id, customer_id })
-      const text = `Approver ${added.id}: ${added.name}, ${added.role}, thumbprint ${thumbprint}.`
-      return [{ ...added, thumbprint }, text]
-    })
-}
-
 /** Reads the public key from its file, or from the operator's passkey: one that may sign in. */
-async function keyToAdd(at: AtDatabase, { key, passkey, operator }: AddOptions): Promise<ApproverKey> {
-  if (key !== undefined) return readApproverKey(await readKeyFile(key))
-  if (passkey === undefined || operator === undefined)
+async function keyToAdd(
+  at: AtDatabase,
+  { key, passkey, operator }: Partial<Record<'key' | 'passkey' | 'operator', string | undefined>>,
+): Promise<ApproverKey> {
+  if (key !== undefined && passkey === undefined) return readApproverKey(await readKeyFile(key))
+  if (passkey === undefined || operator === undefined || key !== undefined)
     throw new Error('name the key: --key <file>, or --passkey <id> with --operator <id>')
   const found = (await listPasskeys(at.db, operator)).find(({ id }) => id === passkey)
   if (found === undefined)
@@ -249,34 +202,15 @@ async function keyToAdd(at: AtDatabase, { key, passkey, operator }: AddOptions):
   return approverKeyOf(found, hostname)
 }
 
-function defineRevoke(approvers: Subcommand): void {
-  define(
-    approvers,
-    'revoke',
-    'revoke an approver: signatures of withdrawals that are not signed yet do not count any more',
-  )
-    .argument('<approver_id>', 'approver', uuid)
-    .requiredOption('--customer <id>', 'customer', uuid)
-    .option(...APPROVAL)
-    .answer(inOwnersDatabase, async (at, id: string, options: { customer: string; approval?: string }) => {
-      const change = changeOf(options, 'approvers revoke', id, {})
-      const revoked = await approved(at, change, (tx) =>
-        revokeApprover(tx, options.customer, id, at.origin),
-      ).catch(asError)
-      if (revoked.changed) at.did('revoked an approver', { approver_id: id })
-      const when = revoked.changed ? '' : ` It was revoked before, at ${revoked.revoked_at}.`
-      return [{ id, ...revoked }, `Approver ${id} is REVOKED.${when}`]
-    })
-}
-
 const changeOf = (
-  { customer, approval }: { customer: string; approval?: string },
+  customer_id: string,
+  approval: string | undefined,
   command: string,
   id: string,
   values: object,
 ): AskedChange => ({
   subject: 'APPROVERS',
-  customer_id: customer,
+  customer_id,
   operation: `bursar ${command}`,
   target: { type: 'approver', id },
   values,

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { UUID } from '../db/ids.ts'
 
-/** How commands read arguments and options. This module loads nothing that works on the database. */
+/** How commands read what they are given, and the words of several. This module loads nothing that works on the database. */
 
 export function uuid(text: string): string {
   if (!UUID.test(text)) throw new InvalidArgumentError('must be a UUID.')
@@ -24,9 +24,16 @@ export const textUpTo =
     return text.trim()
   }
 
-/** The option of commands whose change a policy can make dependent on approvers. */
-export const APPROVAL = [
-  '--approval <id>',
-  'approval of this change, where the policy requires one',
-  uuid,
-] as const
+/** Reads the hash of a transaction of any family. Which hashes a network has, the work itself checks. */
+export function transactionHash(text: string): string {
+  if (!/^[0-9A-Za-z]{64,90}$/.test(text))
+    throw new InvalidArgumentError('must be the hash of a transaction: 64 to 90 letters and digits.')
+  return text
+}
+
+/** Words that mean the same in every group. */
+export const COMMON = {
+  '--customer <id>': ['customer', uuid],
+  /** Of commands whose change a policy can make dependent on approvers. */
+  '--approval <id>': ['approval of this change, where the policy requires one', uuid],
+} as const

@@ -2,54 +2,35 @@ import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError, type Command } from 'commander'
 import { AUDIT_ACTIONS, type AuditAction } from '../contract/audit-actions.ts'
 import { PLATFORM_ID, UUID } from '../db/ids.ts'
-import { readAuditHeads, type AuditHead } from '../money/ledger/audit.ts'
-import { verifyAuditChains, type ChainFault } from '../money/verify/audit-chains.ts'
-import { selectAuditRecords } from '../money/records/audit-record.ts'
-import { uuid, wholeNumber } from './arguments.ts'
+import { readAuditHeads, type AuditHead } from '../audit/audit.ts'
+import { verifyAuditChains, type ChainFault } from '../audit/audit-chains.ts'
+import { selectAuditRecords } from '../audit/audit-record.ts'
+import { COMMON, wholeNumber } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
-import { define, type Subcommand } from './define.ts'
-import { EXIT } from './exit.ts'
-import { ownProcess } from './own-process.ts'
-
-export function auditCommands(program: Command): void {
-  const audit = define(program, 'audit', 'the audit log: who changed what, and its chain')
-  defineList(audit)
-  defineVerify(audit)
-  define(audit, 'head', 'show the heads of all chains, to keep them where the database cannot change them')
-    .option('--json', 'print JSON, for bursar audit verify --head')
-    .list(inDatabase, {
-      key: 'heads',
-      read: ({ db }) => readAuditHeads(db),
-      columns: [
-        ['customer', ({ customer_id }) => customer_id],
-        ...(['>position', 'hash'] as const),
-        ['entries covered from', ({ covered_from }) => covered_from],
-      ],
-    })
-}
+import { group } from './define.ts'
 
 const LIST_MAX = 1_000
+const LISTED = 20
 
-interface ListOptions {
-  customer?: string
-  actor?: string
-  action?: AuditAction
-  subject?: string
-  refused?: true
-  limit: number
-}
+const WORDS = {
+  ...COMMON,
+  '--actor <id>': ['changes by this API client, operator, loop or user'],
+  '--action <action>': ['changes of this kind, such as transfer.create', action],
+  '--subject <id>': ['changes of this record'],
+  '--refused': ['only changes that were refused'],
+  '--limit <number>': [`most records (1 to ${LIST_MAX}, default: ${LISTED})`, wholeNumber(1, LIST_MAX)],
+  '--head <file>': ['the chains must still contain the heads in this file (bursar audit head --json)'],
+} as const
 
-function defineList(audit: Subcommand): void {
-  define(audit, 'list', 'list records of the audit log, newest first: of a customer, or else of the platform')
-    .option('--customer <id>', 'the log of this customer', uuid)
-    .option('--actor <id>', 'changes by this API client, operator, loop or user')
-    .option('--action <action>', 'changes of this kind, such as transfer.create', action)
-    .option('--subject <id>', 'changes of this record')
-    .option('--refused', 'only changes that were refused')
-    .option('--limit <number>', `most records (1 to ${LIST_MAX})`, wholeNumber(1, LIST_MAX), 20)
-    .list(inDatabase, {
+export function auditCommands(program: Command): void {
+  const about = 'the audit log: who changed what, and its chain'
+  const audit = group(program, ['audit', about], inDatabase, WORDS)
+  audit.list(
+    'list [--customer <id>] [--actor <id>] [--action <action>] [--subject <id>] [--refused] [--limit <number>]',
+    {
+      about: 'list records of the audit log, newest first: of a customer, or else of the platform',
       none: 'there are no such records',
-      read: async ({ db }, { customer, actor, action, subject, refused, limit }: ListOptions) => {
+      run({ db }, { customer, actor, action, subject, refused, limit = LISTED }) {
         const filters = {
           actor_ids: actor === undefined ? undefined : [actor],
           actions: action === undefined ? undefined : [action],
@@ -70,7 +51,39 @@ function defineList(audit: Subcommand): void {
         'outcome',
         ['request', ({ request_id }) => request_id],
       ],
-    })
+    },
+  )
+  audit.command('verify [--customer <id>] [--head <file>]', {
+    about:
+      'recompute the chain of the audit log and of the ledger entries, and name the first record of each chain that was changed; exit code 1 on a fault',
+    async run({ db }, { customer: customerId, head }) {
+      const anchors = head === undefined ? [] : readAnchors(await readFile(head, 'utf8'), head)
+      const found = await verifyAuditChains(db, { anchors, customerId })
+      return { clean: found.faults.length === 0, ...found }
+    },
+    says({ clean, faults, chains, links, records, anchors, covered_from }, { head }) {
+      const verdict = clean ? 'Clean' : `${faults.length} chains were changed`
+      const anchored = head === undefined ? '' : `, ${anchors} anchored heads`
+      const text = [
+        ...faults.map(textOf),
+        `${verdict}: ${chains} chains, ${links} links, ${records} records${anchored}.`,
+        covered_from !== null &&
+          `All chains have begun by ${covered_from}. What was posted before its customer's chain began, by a version without the audit log, is in none: bursar audit head has each beginning.`,
+      ]
+      return text.filter(Boolean).join('\n')
+    },
+    fails: ({ clean }) => !clean,
+  })
+  audit.list('head', {
+    about: 'show the heads of all chains, to keep them where the database cannot change them',
+    key: 'heads',
+    run: ({ db }) => readAuditHeads(db),
+    columns: [
+      ['customer', ({ customer_id }) => customer_id],
+      ...(['>position', 'hash'] as const),
+      ['entries covered from', ({ covered_from }) => covered_from],
+    ],
+  })
 }
 
 function action(text: string): AuditAction {
@@ -78,38 +91,6 @@ function action(text: string): AuditAction {
   if (known === undefined)
     throw new InvalidArgumentError('must be an action, such as transfer.create or webhook.update.')
   return known
-}
-
-function defineVerify(audit: Subcommand): void {
-  define(
-    audit,
-    'verify',
-    'recompute the chain of the audit log and of the ledger entries, and name the first record of each chain that was changed; exit code 1 on a fault',
-  )
-    .option('--customer <id>', 'only the chain of this customer', uuid)
-    .option(
-      '--head <file>',
-      'the chains must still contain the heads in this file (bursar audit head --json)',
-    )
-    .answer(inDatabase, async ({ db }, { customer, head }: { customer?: string; head?: string }) => {
-      const anchors = head === undefined ? [] : readAnchors(await readFile(head, 'utf8'), head)
-      const found = await verifyAuditChains(db, { anchors, customerId: customer })
-      const { faults, chains, records, links, covered_from } = found
-      const clean = faults.length === 0
-      if (!clean) ownProcess().exitCode = EXIT.failed
-      const verdict = clean ? 'Clean' : `${faults.length} chains were changed`
-      const anchored = head === undefined ? '' : `, ${found.anchors} anchored heads`
-      const text = [
-        ...faults.map(textOf),
-        `${verdict}: ${chains} chains, ${links} links, ${records} records${anchored}.`,
-        ...(covered_from === null
-          ? []
-          : [
-              `All chains have begun by ${covered_from}. What was posted before its customer's chain began, by a version without the audit log, is in none: bursar audit head has each beginning.`,
-            ]),
-      ]
-      return [{ clean, ...found }, text.join('\n')]
-    })
 }
 
 /** Formats a fault: where, what, and the subjects of the record. */

@@ -80,8 +80,7 @@ async function openApi(file?: string): Promise<Api> {
   }
 }
 
-export const overApi: OpenContext<Api, { credentials?: string }> = async (work, { credentials }) =>
-  work(await openApi(credentials))
+export const overApi: OpenContext<Api> = async (work, { credentials }) => work(await openApi(credentials))
 overApi.option = ['--credentials <file>', 'credentials file (default: the one that the sandbox wrote)']
 
 const LOOK_EVERY_MS = 200

@@ -1,4 +1,5 @@
 import { originOfUser, type Origin } from '../contract/actor.ts'
+import { Problem } from '../contract/problems.ts'
 import { userInfo } from 'node:os'
 import { pino, type Logger } from 'pino'
 import { connect, openCluster, type Connected } from '../program/connect.ts'
@@ -8,18 +9,22 @@ import { credentialsFile, openCredentials } from '../program/demo/credentials.ts
 import { prepareDatabase, readStamp, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { Ledger } from '../money/movements/queue.ts'
-import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
+import { RowMacs, sealRowsWith } from '../audit/row-macs.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import type { Screening } from '../rails/screening/screening.ts'
-import type { OpenContext } from './define.ts'
+import { openNetworks } from '../rails/wallets/configured-networks.ts'
+import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import type { NetworkAdapter } from '../networks/network.ts'
+import type { RailsContext } from '../rails/context.ts'
+import type { OperatorContext, OperatorOperation } from '../resources/operation.ts'
+import { scopesOf } from '../contract/scopes.ts'
+import type { OpenContext, Operate } from './define.ts'
 import { ownProcess } from './own-process.ts'
 import { readSettings, type Settings } from '../settings.ts'
-import { sealBalancesWith } from '../money/ledger/balance-macs.ts'
 import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
 import { withApprovedChange, type RequestedChange } from '../governance/approvals/approved-change.ts'
 import { Policies } from '../governance/policy/policy.ts'
-import { recordMigrations } from '../money/records/audited.ts'
-import { RowMacs } from '../money/records/row-macs.ts'
+import { recordMigrations } from '../audit/audited.ts'
 
 /** Shared by the commands that work on the database: the connection, the roles, and changes that wait for approvers. */
 
@@ -36,7 +41,7 @@ export async function requireCustomer(db: Database, id: string): Promise<void> {
 export function logOperator(settings: Settings, did: string, on: Record<string, unknown>): void {
   const options = logOptions(settings.logLevel === 'silent' ? 'silent' : 'info')
   const file = ownProcess().log ?? pino.destination({ dest: STANDARD_ERROR, sync: true })
-  pino(options, file).info({ ...operator(), ...on }, did)
+  pino(options, file).info({ ...on, ...operator() }, did)
 }
 
 /** Name of the person who runs the command, from the operating system. Records of manual steps keep it. */
@@ -72,6 +77,21 @@ export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   /** Throw `SettingsError` where live mode has no master key. */
   keys: () => Promise<MasterKeys>
   rowMacs: () => Promise<RowMacs>
+  /** Connections to each node of a cluster. */
+  nodes: () => Promise<Nodes>
+  /** The configured real networks. */
+  networks: () => Promise<ReadonlyMap<CryptoNetwork, NetworkAdapter>>
+  /** A real network. Throws an Error when the networks file has no section for it. */
+  network: (name: CryptoNetwork) => Promise<NetworkAdapter>
+  /**
+   * Runs an operation in this process, on this database, with the user of the operating system as its actor. `given` has the members
+   * of its path, query and body by their names, which are checked as those of a request, and the customer that it acts for.
+   */
+  operate: Operate
+  /** What crediting deposits takes besides. */
+  crediting: () => Promise<
+    Pick<RailsContext, 'db' | 'ledger' | 'settings'> & { screening: Screening | undefined }
+  >
 }
 
 /** The role that a command works as, and whether it migrates the schema first. */
@@ -96,7 +116,8 @@ export async function withDatabase<T>(
   try {
     const { db, open, ownerUrl, close: disconnect } = await connect(settings, log)
     const keys = () => openMasterKeys(settings)
-    sealBalancesWith(keys)
+    sealRowsWith(keys)
+    const ending: (() => Promise<unknown>)[] = []
     try {
       await requireMode(db, settings.mode)
       const applied = migrate ? await prepareDatabase(db, settings, ownerUrl) : []
@@ -105,14 +126,81 @@ export async function withDatabase<T>(
       if (customer !== undefined) await requireCustomer(db, customer)
       const did: AtDatabase['did'] = (what, on) => logOperator(settings, what, on)
       const rowMacs = async () => new RowMacs(await keys())
-      const at = { db, settings, log, open, ownerUrl, applied, origin, did, keys, rowMacs }
+      const base = { db, settings, log, open, ownerUrl, applied, origin, did, keys, rowMacs }
+      const opened = opening(base, (close) => void ending.push(close))
+      const operate: Operate = (operation, given) => runOperation({ ...base, ...opened }, operation, given)
+      const at = { ...base, ...opened, operate }
       if (as === 'service') return await work(at)
       return await asOwner(ownerUrl, (owner) => work({ ...at, db: owner }))
     } finally {
+      for (const end of ending) await end()
       await disconnect()
     }
   } finally {
     close()
+  }
+}
+
+/** Connections of a command to each node of a cluster besides the coordinator. */
+const NODE_CONNECTIONS = 2
+
+/** What a command opens when it needs it. `atEnd` gets what closes it. */
+function opening(
+  { db, settings, log, open, keys }: Pick<AtDatabase, 'db' | 'settings' | 'log' | 'open' | 'keys'>,
+  atEnd: (close: () => Promise<unknown>) => void,
+): Pick<AtDatabase, 'nodes' | 'networks' | 'network' | 'crediting'> {
+  const networks = async () =>
+    new Map([...(await openNetworks(settings, db))].map(([name, { adapter }]) => [name, adapter]))
+  return {
+    networks,
+    async nodes() {
+      const cluster = await openCluster(db, log)
+      atEnd(() => cluster.close())
+      return cluster.nodes(db, (node) => open(NODE_CONNECTIONS, undefined, node))
+    },
+    async network(name) {
+      const adapter = (await networks()).get(name)
+      if (adapter === undefined) throw new Error(`${name} has no section in BURSAR_NETWORKS_FILE`)
+      return adapter
+    },
+    async crediting() {
+      const screening = await openScreeningOfCommand(db, settings)
+      const ledger = new Ledger(db, { macs: new RowMacs(await keys()) })
+      atEnd(() => ledger.drain())
+      return { db, ledger, settings, screening }
+    },
+  }
+}
+
+async function runOperation<Reply>(
+  { db, settings, origin, keys: openKeys, nodes }: Omit<AtDatabase, 'operate'>,
+  operation: OperatorOperation<Reply>,
+  given: object,
+): Promise<Reply> {
+  const { customer: customerId = '' } = given as { customer?: string }
+  // What only reads needs no master key, and makes none.
+  const keys = operation.method === 'GET' ? undefined : await openKeys()
+  const ledger = keys && new Ledger(db, { macs: new RowMacs(keys) })
+  const context = {
+    ...{ db, shared: db, nodes: await nodes(), settings, ledger },
+    ...(keys && { policies: new Policies(keys), rowMacs: new RowMacs(keys) }),
+  } as OperatorContext
+  const caller = { customerId, clientId: origin.actor.id, scopes: scopesOf(settings.mode), origin }
+  const { fileValidator } = await import('../http/validation.ts')
+  const [params, query, body] = (['params', 'query', 'body'] as const).map((part) => {
+    const schema = operation[part]
+    if (schema === undefined) return undefined
+    const members = Object.entries(given).filter(
+      ([name, value]) => Object.hasOwn(schema.properties, name) && value !== undefined,
+    )
+    const checked = fileValidator(schema)(Object.fromEntries(members))
+    if ('error' in checked) throw checked.error
+    return checked.value
+  })
+  try {
+    return await operation.run({ ...caller, ...context, params, query, body } as never)
+  } finally {
+    await ledger?.drain()
   }
 }
 
@@ -135,35 +223,20 @@ export const baseUrlOf = async ({ db, settings }: Pick<AtDatabase, 'db' | 'setti
   (await openCredentials(credentialsFile(settings.dataDir)).catch(() => undefined))?.base_url ??
   `http://${settings.host}:${settings.port}`
 
-type OfCustomer = Pick<Access, 'customer'>
+const door =
+  (access: Access): OpenContext<AtDatabase> =>
+  (work, { customer }) =>
+    withDatabase({ ...access, customer }, work).catch((error: unknown) => {
+      throw asFailure(error)
+    })
 
 /**
  * Doors to the database (define.ts): as the service's role, as that role after migrating, and as the owner of the schema.
  * Commands that may be the first to use a database migrate it. The customer of the option `--customer` must exist.
  */
-export const inDatabase: OpenContext<AtDatabase, OfCustomer> = (work, { customer }) =>
-  withDatabase({ customer }, work)
-export const inMigratedDatabase: OpenContext<AtDatabase, OfCustomer> = (work, { customer }) =>
-  withDatabase({ customer, migrate: true }, work)
-export const inOwnersDatabase: OpenContext<AtDatabase, OfCustomer> = (work, { customer }) =>
-  withDatabase({ customer, as: 'owner' }, work)
-
-/** Connections of a command to each node of a cluster besides the coordinator. */
-const NODE_CONNECTIONS = 2
-
-/** The same door, with connections to each node of a cluster. */
-export const onNodes =
-  (door: typeof inDatabase): OpenContext<AtDatabase & { nodes: Nodes }, OfCustomer> =>
-  (work, options) =>
-    door(async (at) => {
-      const cluster = await openCluster(at.db, at.log)
-      try {
-        const nodes = cluster.nodes(at.db, (node) => at.open(NODE_CONNECTIONS, undefined, node))
-        await work({ ...at, nodes })
-      } finally {
-        await cluster.close()
-      }
-    }, options)
+export const inDatabase = door({})
+export const inMigratedDatabase = door({ migrate: true })
+export const inOwnersDatabase = door({ as: 'owner' })
 
 /** A change that a customer's policy can make dependent on approvers. */
 export type AskedChange = Omit<RequestedChange, 'origin' | 'approval_id'> & { approval?: string | undefined }
@@ -182,29 +255,15 @@ export async function approved<T>(
   return withApprovedChange(db, new Policies(await keys()), { ...change, origin, approval_id }, work)
 }
 
-/** Turns a lock time-out into an error that says who holds what. */
-export const orBusy =
-  (busy: string) =>
-  (error: unknown): never => {
-    throw tookTooLong(error) ? new Error(`${busy}; try again`) : error
-  }
-
-/** What commands that credit deposits work with, too. */
-export interface CreditingContext {
-  ledger: Ledger
-  screening: Screening | undefined
+const WAY_ON: Record<string, string> = {
+  'approval-required': '. After they have approved, run the same command with --approval and its id',
 }
 
-/** Runs work with a ledger and with screening, and drains the ledger afterwards. */
-export async function crediting<At extends AtDatabase>(
-  at: At,
-  work: (at: At & CreditingContext) => Promise<void>,
-): Promise<void> {
-  const screening = await openScreeningOfCommand(at.db, at.settings)
-  const ledger = new Ledger(at.db, { macs: new WithdrawalMacs(await at.keys()) })
-  try {
-    await work({ ...at, ledger, screening })
-  } finally {
-    await ledger.drain()
-  }
+/** A refusal as the failure of a command, with the next step for the person, and so a lock that another process holds. */
+export function asFailure(error: unknown): Error {
+  if (tookTooLong(error))
+    return new Error('another process works on the record: nothing was changed; try again', { cause: error })
+  if (error instanceof Problem)
+    return new Error(`${error.detail}${WAY_ON[error.slug] ?? ''}`, { cause: error })
+  return error as Error
 }

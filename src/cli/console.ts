@@ -5,22 +5,23 @@ import { LINK_SECONDS, listOperators } from '../access/operators/operators.ts'
 import { SettingsError } from '../settings.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
-import { define } from './define.ts'
-import { linkOf } from './operators.ts'
+import { group } from './define.ts'
+import { describeLink, linkOf, ofLink } from './operators.ts'
 
 export function consoleCommands(program: Command): void {
-  define(
-    define(program, 'console', 'the console: the page for operators at /console'),
-    'link',
-    `print a link that opens the console, once and within ${LINK_SECONDS / 60} minutes; earlier links of the operator end`,
-  )
-    .argument('[operator_id]', 'who signs in (default: the only operator that is enabled)', uuid)
-    .answer(inDatabase, async (at, id: string | undefined) => {
+  group(program, ['console', 'the console: the page for operators at /console'], inDatabase, {
+    '<operator_id>': ['who signs in (default: the only operator that is enabled)', uuid],
+  }).command('link [operator_id]', {
+    about: `print a link that opens the console, once and within ${LINK_SECONDS / 60} minutes; earlier links of the operator end`,
+    async run(at, { operator_id }) {
       if (!at.settings.console) throw new SettingsError('BURSAR_CONSOLE: the console is switched off')
       requireBuiltConsole()
-      const operatorId = id ?? (await onlyOperator(at.db))
-      return linkOf(at, operatorId, '/console/sign-in', 'made a link to the console')
-    })
+      return linkOf(at, operator_id ?? (await onlyOperator(at.db)), '/console/sign-in')
+    },
+    says: describeLink,
+    logs: 'made a link to the console',
+    logged: ofLink,
+  })
 }
 
 /** The only enabled operator. Throws an Error where there is none or more than one. */

@@ -6,6 +6,9 @@ import { ownProcess, printError } from './own-process.ts'
 /** The exit codes, also listed in `docs/command-line.md` and `bursar --help`. */
 export const EXIT = { done: 0, failed: 1, usage: 2 } as const
 
+/** A command line that does not fit together. */
+export class UsageError extends Error {}
+
 /** Error types that only a bug in Bursar throws. */
 const BUGS = [TypeError, ReferenceError, RangeError, SyntaxError, AssertionError]
 
@@ -18,6 +21,10 @@ const TOO_MANY_CONNECTIONS = '53300'
 
 /** Prints an error and exits with 1. Prints the stack only for bugs and with BURSAR_LOG_LEVEL=debug or trace. */
 export function fail(error: unknown): void {
+  if (error instanceof UsageError) {
+    printError(`error: ${error.message}`)
+    return ownProcess().exit(EXIT.usage)
+  }
   const plain = error instanceof Error && !BUGS.some((bug) => error instanceof bug)
   const asked = ['debug', 'trace'].includes(ownProcess().env.BURSAR_LOG_LEVEL ?? '')
   // A `SettingsError` has the database's own error as its cause.

@@ -15,138 +15,127 @@ import {
   type FreezeTarget,
 } from '../money/records/freezes.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { selectAuditRecords } from '../money/records/audit-record.ts'
-import { textUpTo, uuid } from './arguments.ts'
-import { inDatabase, requireCustomer, withDatabase, type AtDatabase } from './command-line.ts'
-import { define, oneOf, type CommandOutput, type OpenContext } from './define.ts'
-import { EXIT } from './exit.ts'
-import { ownProcess } from './own-process.ts'
+import { selectAuditRecords } from '../audit/audit-record.ts'
+import { COMMON, textUpTo, uuid } from './arguments.ts'
+import { inDatabase, requireCustomer, type AtDatabase } from './command-line.ts'
+import { group, oneOf } from './define.ts'
 
 /** How long `bursar freeze` waits for database transactions that are signing a payment. */
 export const SIGNING_WAIT_MS = 30_000
+export const STILL_SIGNING = `A worker is still signing after ${SIGNING_WAIT_MS / 1000} s, and that payment may still be sent. Run this again to wait longer.`
 const REASON_LENGTH_MAX = 500
 
 const NETWORKS = [...CRYPTO_NETWORKS, 'WIRE']
 
-/** The kinds of freeze: the command's name, its argument, and how the argument becomes a target. */
-const TARGETS: {
-  name: string
-  description: string
-  argument?: [name: string, description: string, read: (text: string) => string]
-  target: (db: Database, subject: string, options: { customer?: string }) => Promise<FreezeTarget>
-}[] = [
-  {
-    name: 'customer',
-    description: 'a customer with all its profiles',
-    argument: ['<customer_id>', 'customer', uuid],
-    async target(db, customer_id) {
-      await requireCustomer(db, customer_id)
-      return { kind: 'CUSTOMER', customer_id }
-    },
-  },
-  {
-    name: 'profile',
-    description: 'one profile',
-    argument: ['<profile_id>', 'profile', uuid],
-    async target(db, profile_id, { customer }) {
-      return { kind: 'PROFILE', customer_id: await customerOf(db, profile_id, customer), profile_id }
-    },
-  },
-  {
-    name: 'network',
-    description: 'the withdrawals, replacements and sweeps of a network, or all wires',
-    argument: ['<network>', `one of ${NETWORKS.join(', ')}`, oneOf(NETWORKS)],
-    target: async (_, name) => ({ kind: 'NETWORK', network: name }),
-  },
-  { name: 'all', description: 'everything', target: async () => ({ kind: 'ALL' }) },
-]
+const WORDS = {
+  ...COMMON,
+  '<customer_id>': ['customer', uuid],
+  '<profile_id>': ["profile; with --customer, on a cluster only the customer's node is asked", uuid],
+  '<network>': [`one of ${NETWORKS.join(', ')}`, oneOf(NETWORKS)],
+  '--reason <text>': ['reason, for other operators', textUpTo(REASON_LENGTH_MAX)],
+  '--cause <cause>': [
+    `end only the freeze with this cause: ${FREEZE_REASONS.join(', ')}`,
+    oneOf(FREEZE_REASONS),
+  ],
+} as const
+
+/** What names a target. */
+interface Named {
+  customer_id?: string
+  profile_id?: string
+  customer?: string | undefined
+  network?: string
+  json?: true
+}
+
+/** The kinds of freeze: the usage, and what is frozen. */
+const TARGETS = {
+  'customer <customer_id>': 'a customer with all its profiles',
+  'profile <profile_id> [--customer <id>]': 'one profile',
+  'network <network>': 'the withdrawals, replacements and sweeps of a network, or all wires',
+  all: 'everything; in live mode with --reason',
+} as const
 
 export function freezeCommands(program: Command): void {
-  const freezing = define(
-    program,
-    'freeze',
-    'stop payments that are not signed yet: withdrawals wait, a frozen customer or profile cannot create new ones, and deposits are still credited',
-  )
-  const unfreezing = define(program, 'unfreeze', 'end a freeze')
-  for (const { name, description, argument, target } of TARGETS) {
-    const stop = define(freezing, name, `freeze ${description}`)
-    const go = define(unfreezing, name, `unfreeze ${description}`)
-    for (const command of [stop, go]) {
-      if (argument !== undefined) command.argument(...argument)
-      if (name === 'profile')
-        command.option(
-          '--customer <id>',
-          "the profile's customer: on a cluster, only the customer's node is asked then",
-          uuid,
-        )
-    }
-    stop
-      .option(
-        '--reason <text>',
-        `reason, for other operators${name === 'all' ? '; live mode demands it' : ''}`,
-        textUpTo(REASON_LENGTH_MAX),
-      )
-      .answer(onTarget, async (at, ...args: unknown[]) => {
-        const [subject, options] = argumentsOf<{ reason?: string; customer?: string }>(args)
-        return freezeTarget(at, await target(at.db, subject, options), options.reason)
-      })
-    go.option(
-      '--cause <cause>',
-      `end only the freeze with this cause: ${FREEZE_REASONS.join(', ')}`,
-      oneOf(FREEZE_REASONS),
-    ).answer(onTarget, async (at, ...args: unknown[]) => {
-      const [subject, options] = argumentsOf<{ cause?: FreezeReason; customer?: string }>(args)
-      return unfreezeTarget(at, await target(at.db, subject, options), options.cause)
+  const about =
+    'stop payments that are not signed yet: withdrawals wait, a frozen customer or profile cannot create new ones, and deposits are still credited'
+  const freezing = group(program, ['freeze', about], inDatabase, WORDS)
+  const unfreezing = group(program, ['unfreeze', 'end a freeze'], inDatabase, WORDS)
+  for (const [usage, what] of Object.entries(TARGETS) as [keyof typeof TARGETS, string][]) {
+    freezing.command(`${usage} [--reason <text>]`, {
+      about: `freeze ${what}`,
+      run: async (at, { reason, ...named }) => freezeTarget(at, await targetOf(at.db, named), reason),
+      says: describeFrozen,
+      fails: ({ signing_ended }) => !signing_ended,
+      logs: 'froze',
+      logged: ({ reason: _, signing_ended: __, ...frozen }) => frozen,
+    })
+    unfreezing.command(`${usage} [--cause <cause>]`, {
+      about: `unfreeze ${what}`,
+      run: async (at, { cause, ...named }) => unfreezeTarget(at, await targetOf(at.db, named), cause),
+      async says({ reason, detail, created_at, frozen_by, still_frozen_for: _, ...target }, __, { db }) {
+        const ended = `The freeze for ${reason} has ended: ${frozen_by} placed it at ${created_at} (${detail}).`
+        const others = await selectFreezesOf(db, target)
+        return [ended, ...others.map((one) => `Still frozen: ${describeFreeze(one)}`)].join('\n')
+      },
+      logs: 'unfroze',
+      logged: ({ kind, reason }, { cause: _, ...named }) => ({ kind, ...named, reason }),
     })
   }
-  define(freezing, 'list', 'list the freezes and their reasons, oldest first').list(inDatabase, {
+  freezing.list('list', {
+    about: 'list the freezes and their reasons, oldest first',
     key: 'freezes',
     none: 'Nothing is frozen.',
-    read: ({ db }) => selectFreezes(db),
+    run: ({ db }) => selectFreezes(db),
     columns: ['kind', 'subject', 'reason', 'created_at', 'detail'],
   })
 }
 
-/** Opens the database. The command's target checks the option `--customer` itself. */
-const onTarget: OpenContext<AtDatabase> = (work) => withDatabase({}, work)
-
-/** Commander passes the argument, if the command has one, and then the options. */
-const argumentsOf = <O>(args: unknown[]): [subject: string, options: O] =>
-  typeof args[0] === 'string' ? [args[0], args[1] as O] : ['', args[0] as O]
+/** What the arguments name. Throws an Error where it does not exist. */
+async function targetOf(
+  db: Database,
+  { customer_id, profile_id, customer, network }: Named,
+): Promise<FreezeTarget> {
+  if (network !== undefined) return { kind: 'NETWORK', network }
+  if (profile_id !== undefined)
+    return { kind: 'PROFILE', customer_id: await customerOf(db, profile_id, customer), profile_id }
+  if (customer_id === undefined) return { kind: 'ALL' }
+  await requireCustomer(db, customer_id)
+  return { kind: 'CUSTOMER', customer_id }
+}
 
 async function freezeTarget(
-  { db, settings, did, origin }: AtDatabase,
+  { db, settings, origin }: AtDatabase,
   target: FreezeTarget,
   given: string | undefined,
-): Promise<CommandOutput> {
+) {
   if (given === undefined && target.kind === 'ALL' && settings.mode === 'live')
     throw new Error('freeze all stops every payment of every customer: say why, with --reason')
   const detail = given ?? 'no reason was given'
   await freeze(db, origin, target, 'OPERATOR', detail)
-  did('froze', { ...target, detail })
   const signing_ended = await signingEnds(db, SIGNING_WAIT_MS)
-  if (!signing_ended) ownProcess().exitCode = EXIT.failed
-  const text = describeFreeze({ kind: target.kind, subject: subjectOf(target), reason: 'OPERATOR', detail })
+  return { ...target, reason: 'OPERATOR' as const, detail, signing_ended }
+}
+
+function describeFrozen({ signing_ended, ...frozen }: Awaited<ReturnType<typeof freezeTarget>>): string {
+  const text = describeFreeze({ ...frozen, subject: subjectOf(frozen) })
   const next = signing_ended
     ? 'Nothing more is signed. Withdrawals that are already signed are still broadcast and confirmed.'
     : STILL_SIGNING
-  return [{ ...target, reason: 'OPERATOR', detail, signing_ended }, `${capital(text)}\n${next}`]
+  return `${capital(text)}\n${next}`
 }
 
-export const STILL_SIGNING = `A worker is still signing after ${SIGNING_WAIT_MS / 1000} s, and that payment may still be sent. Run this again to wait longer.`
-
 async function unfreezeTarget(
-  { db, did, origin, rowMacs }: AtDatabase,
+  { db, origin, rowMacs }: AtDatabase,
   target: FreezeTarget,
   cause: FreezeReason | undefined,
-): Promise<CommandOutput> {
-  const subject = subjectOf(target)
+) {
   const macs = await rowMacs()
   const all = await selectFreezesOf(db, target)
   const found = all.filter(({ reason }) => cause === undefined || reason === cause)
   if (found.length === 0) throw new Error(`not frozen${cause === undefined ? '' : ` for ${cause}`}`)
   if (found.some(({ reason }) => reason === 'DISABLED') && (cause === 'DISABLED' || found.length === 1))
-    throw new Error(`the customer is disabled: bursar customer enable ${subject}`)
+    throw new Error(`the customer is disabled: bursar customer enable ${subjectOf(target)}`)
   if (found.length > 1)
     throw new Error(
       `frozen for ${found.length} causes: name one with --cause\n${found.map(describeFreeze).join('\n')}`,
@@ -155,16 +144,8 @@ async function unfreezeTarget(
   const { reason, detail, created_at } = one
   const frozen_by = await whoFroze(db, target, one)
   await unfreeze(db, macs, origin, target, reason)
-  did('unfroze', { ...target, reason })
-  const remaining = all.filter((one) => one.reason !== reason)
-  const still_frozen_for = remaining.map((one) => one.reason)
-  return [
-    { ...target, reason, detail, created_at, frozen_by, still_frozen_for },
-    [
-      `The freeze for ${reason} has ended: ${frozen_by} placed it at ${created_at} (${detail}).`,
-      ...remaining.map((one) => `Still frozen: ${describeFreeze(one)}`),
-    ].join('\n'),
-  ]
+  const still_frozen_for = all.map((one) => one.reason).filter((other) => other !== reason)
+  return { ...target, reason, detail, created_at, frozen_by, still_frozen_for }
 }
 
 /** Who placed a freeze, from the audit log. */

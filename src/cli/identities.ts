@@ -1,12 +1,12 @@
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import { Temporal } from 'temporal-polyfill'
 import { listAllIdentities, IDENTITIES_MAX } from '../resources/identities/list-all-identities.ts'
 import type { Identity } from '../resources/identities/identity.ts'
 import { IDENTITY_DECISIONS, setIdentityStatus } from '../resources/identities/set-identity-status.ts'
-import { STATUSES, type HolderStatus } from '../money/records/holders.ts'
-import { uuid } from './arguments.ts'
+import { STATUSES } from '../money/records/holders.ts'
+import { COMMON, uuid } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
-import { define } from './define.ts'
+import { group } from './define.ts'
 import { linesOf } from './output.ts'
 
 /** The change that each command makes, and its description. */
@@ -21,42 +21,47 @@ const CHANGES = {
   enable: [IDENTITY_DECISIONS.ENABLE, 'undo disable; an identity that its API user disabled stays disabled'],
 } as const
 
+const WORDS = {
+  ...COMMON,
+  '<identity_id>': ['identity', uuid],
+  '--status <status>': ['only identities with this summary_status', STATUSES],
+  '--after <id>': ['only identities after this one, for the next page', uuid],
+  '--seen <updated_at>': ['refuse when the identity was updated after this time', time],
+} as const
+
 export function identityCommands(program: Command): void {
-  const identity = define(program, 'identity', 'identities: only APPROVED identities may withdraw')
-  define(identity, 'list', `list the identities, oldest first, at most ${IDENTITIES_MAX}`)
-    .option('--customer <id>', 'only identities of this customer', uuid)
-    .addOption(new Option('--status <status>', 'only identities with this summary_status').choices(STATUSES))
-    .option('--after <id>', 'only identities after this one, for the next page', uuid)
-    .list(inDatabase, {
-      key: 'identities',
-      read: async ({ db }, options: { customer?: string; status?: HolderStatus; after?: string }) => {
-        const { customer: customerId, status: summaryStatus, after } = options
-        return listAllIdentities(db, { customerId, summaryStatus, after })
-      },
-      columns: [
-        ['identity_id', ({ id }) => id],
-        ...(['customer_id', 'ref_id', 'type', 'summary_status'] as const),
-        ['name', nameOf],
-        ...(['created_at', 'updated_at'] as const),
-      ],
-    })
-  for (const [name, [change, description]] of Object.entries(CHANGES)) {
-    const command = define(identity, name, description).argument('<identity_id>', 'identity', uuid)
-    if (name === 'approve')
-      command.option('--seen <updated_at>', 'refuse when the identity was updated after this time', time)
-    command.answer(
-      inDatabase,
-      async ({ db, did, origin }, identity_id: string, { seen }: { seen?: string }) => {
-        const changed = await setIdentityStatus(db, identity_id, { ...change, seen }, origin)
-        if (changed === undefined) throw new Error(`there is no identity ${identity_id}`)
-        did(`identity ${name}`, { identity_id, customer_id: changed.customer_id })
-        const { status, admin_disabled, user_disabled, summary_status } = changed
-        const shown = { status, admin_disabled, user_disabled, summary_status }
-        return [{ identity_id, ...shown }, linesOf(shown)]
+  const about = 'identities: only APPROVED identities may withdraw'
+  const identity = group(program, ['identity', about], inDatabase, WORDS)
+  identity.list('list [--customer <id>] [--status <status>] [--after <id>]', {
+    about: `list the identities, oldest first, at most ${IDENTITIES_MAX}`,
+    key: 'identities',
+    run: ({ db }, { customer: customerId, status: summaryStatus, after }) =>
+      listAllIdentities(db, { customerId, summaryStatus, after }),
+    columns: [
+      ['identity_id', ({ id }) => id],
+      ...(['customer_id', 'ref_id', 'type', 'summary_status'] as const),
+      ['name', nameOf],
+      ...(['created_at', 'updated_at'] as const),
+    ],
+  })
+  for (const [name, [change, about]] of Object.entries(CHANGES))
+    identity.command(
+      `${name} <identity_id>${name === 'approve' ? ' [--seen <updated_at>]' : ''}` as Decision,
+      {
+        about,
+        async run({ db, origin }, { identity_id, seen }) {
+          const changed = await setIdentityStatus(db, identity_id, { ...change, seen }, origin)
+          if (changed === undefined) throw new Error(`there is no identity ${identity_id}`)
+          const { status, admin_disabled, user_disabled, summary_status } = changed
+          return { identity_id, status, admin_disabled, user_disabled, summary_status }
+        },
+        says: ({ identity_id: _, ...shown }) => linesOf(shown),
+        logs: `identity ${name}`,
       },
     )
-  }
 }
+
+type Decision = `${keyof typeof CHANGES} <identity_id> [--seen <updated_at>]`
 
 function time(text: string): string {
   try {

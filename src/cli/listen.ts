@@ -2,73 +2,66 @@ import { createHash } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import { bodyOf } from '../deliveries/body.ts'
 import { makeFolder } from '../keys/secret-file.ts'
 import { signatureHeaders } from '../http/outbound/signature.ts'
 import type { Event } from '../money/records/event.ts'
 import { newSigningSecret } from '../money/records/webhook-secrets.ts'
 import { readSettings } from '../settings.ts'
-import { overApi } from './call-api.ts'
-import { define } from './define.ts'
-import { eventTypes, lineOf } from './events.ts'
+import { overApi, type Api } from './call-api.ts'
+import { group, type Given } from './define.ts'
+import { eventType, lineOf } from './events.ts'
 import { stopSignal } from './exit.ts'
 import { followEvents, walkStartOf, type EventCursor, type WalkStart } from './follow-events.ts'
 import { print } from './output.ts'
 import { ownProcess, printError } from './own-process.ts'
 
-interface Options {
-  forwardTo?: string
-  type?: string[]
-  after?: string
-  payload: 'THIN' | 'FULL'
-  json?: true
-}
+const WORDS = {
+  '--forward-to <url>': ['address that gets each event as a POST', httpUrl],
+  '--type <type>': ['types, such as transfer.*', eventType],
+  '--after <place>': ['begin after this event id, at this RFC 3339 time, or now'],
+  '--payload <kind>': ['body of the POST (default: THIN)', ['THIN', 'FULL']],
+} as const
+const USAGE = 'listen [--forward-to <url>] [--type <type...>] [--after <place>] [--payload <kind>]'
+type Options = Given<typeof WORDS, typeof USAGE>
 
 export function listenCommand(program: Command): void {
-  define(
-    program,
-    'listen',
-    'print every event once, and forward it to a program of yours, signed as a webhook is',
-  )
-    .option('--forward-to <url>', 'address that gets each event as a POST', httpUrl)
-    .option('--type <type...>', 'types, such as transfer.*', eventTypes)
-    .option('--after <place>', 'begin after this event id, at this RFC 3339 time, or now')
-    .addOption(new Option('--payload <kind>', 'body of the POST').choices(['THIN', 'FULL']).default('THIN'))
-    .option('--json', 'print JSON: a line with the secret, then one line for each event')
-    .addHelpText(
-      'after',
-      `
+  group(program, [], overApi, WORDS).command(USAGE, {
+    about: 'print every event once, and forward it to a program of yours, signed as a webhook is',
+    json: 'print JSON: a line with the secret, then one line for each event',
+    help: `
 Without --after, it continues after the last event that it printed, with the same secret, and begins now the first time.
 It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections are tried again for ever.`,
-    )
-    .answer(overApi, async (api, options: Options) => {
-      const { forwardTo, type: types, after } = options
-      const { dataDir, webhookSource: source } = readSettings(ownProcess().env)
-      const file = stateFile(dataDir, [api.credentials.customer_id, forwardTo ?? '', ...(types ?? [])])
-      const kept = await readState(file)
-      const secret = kept?.secret ?? newSigningSecret()
-      const place =
-        (after === undefined ? placeIn(kept) : undefined) ?? (await walkStartOf(api, after ?? 'now'))
-      await makeFolder(dataDir)
-      // Written before the announcement: after a restart the secret is the same, and no event is missed.
-      writeState(file, { secret, ...place })
-      announce(options, secret, place)
-      const signal = stopSignal()
-      const onFailure = (reason: string) => printError(`${reason}; trying again`)
-      let last: EventCursor | undefined
-      for await (const event of followEvents(api, { types, ...place, signal, onFailure })) {
-        const forwarded =
-          forwardTo === undefined ? undefined : await forward(event, { ...options, source, secret })
-        report(event, forwarded, options)
-        last = { created_at: event.created_at, id: event.id }
-        writeState(file, { secret, cursor: last })
-      }
-      if (last !== undefined && !options.json) print(`continue with: bursar listen --after ${last.id}`)
-    })
+    run: (api, options) => listen(api, options),
+  })
 }
 
-function announce({ forwardTo, json }: Options, secret: string, place: WalkStart): void {
+async function listen(api: Api, options: Options): Promise<void> {
+  const { forward_to: forwardTo, type: types, after } = options
+  const { dataDir, webhookSource: source } = readSettings(ownProcess().env)
+  const file = stateFile(dataDir, [api.credentials.customer_id, forwardTo ?? '', ...(types ?? [])])
+  const kept = await readState(file)
+  const secret = kept?.secret ?? newSigningSecret()
+  const place = (after === undefined ? placeIn(kept) : undefined) ?? (await walkStartOf(api, after ?? 'now'))
+  await makeFolder(dataDir)
+  // Written before the announcement: after a restart the secret is the same, and no event is missed.
+  writeState(file, { secret, ...place })
+  announce(options, secret, place)
+  const signal = stopSignal()
+  const onFailure = (reason: string) => printError(`${reason}; trying again`)
+  let last: EventCursor | undefined
+  for await (const event of followEvents(api, { types, ...place, signal, onFailure })) {
+    const forwarded =
+      forwardTo === undefined ? undefined : await forward(event, { ...options, source, secret })
+    report(event, forwarded, options)
+    last = { created_at: event.created_at, id: event.id }
+    writeState(file, { secret, cursor: last })
+  }
+  if (last !== undefined && !options.json) print(`continue with: bursar listen --after ${last.id}`)
+}
+
+function announce({ forward_to: forwardTo, json }: Options, secret: string, place: WalkStart): void {
   const from = 'cursor' in place ? `after event ${place.cursor.id}` : `from ${place.since}`
   if (json) print({ listening: true, forward_to: forwardTo, secret, ...place })
   else if (forwardTo === undefined) print(`listening ${from}`)
@@ -87,7 +80,7 @@ const FORWARD_MS_MAX = 15_000
 /** Posts an event, with the body and the headers of a webhook's request. Does not throw: a receiver may be down. */
 async function forward(
   event: Event,
-  { forwardTo, payload, source, secret }: Options & { source: string; secret: string },
+  { forward_to: forwardTo, payload = 'THIN', source, secret }: Options & { source: string; secret: string },
 ): Promise<Forwarded> {
   const { text, contentType } = bodyOf({ event, object_id: recordOf(event), is_test: false }, payload, source)
   const timestampSeconds = Math.floor(Date.now() / 1000)

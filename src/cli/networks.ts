@@ -1,203 +1,154 @@
-import { InvalidArgumentError, Option, type Command } from 'commander'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
+import type { Command } from 'commander'
 import { transaction } from '../db/database.ts'
-import { sealWithdrawal, WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
-import { depthsText } from '../chains/network-sections.ts'
-import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
-import type { Ask } from '../chains/marks.ts'
-import type { NetworkAdapter } from '../chains/network.ts'
-import type { LaneStatus, TakenBack } from '../chains/wallet-status.ts'
-import { openNetworks } from '../rails/configured-networks.ts'
+import { RowMacs } from '../audit/row-macs.ts'
+import { sealWithdrawal } from '../audit/withdrawal-macs.ts'
+import { depthsText } from '../networks/network-sections.ts'
+import { formerWalletsIn, networkReports, type NetworkReport } from '../rails/wallets/network-status.ts'
+import type { Ask } from '../networks/marks.ts'
+import type { LaneStatus, TakenBack } from '../networks/wallet-status.ts'
+import { openNetworks } from '../rails/wallets/configured-networks.ts'
 import { cancelForOperator } from '../rails/payouts/cancel-withdrawal.ts'
 import { listOpenWithdrawals, OPEN_WITHDRAWALS_MAX } from '../rails/payouts/open-withdrawals.ts'
 import { markWithdrawalPaid } from '../rails/payouts/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../rails/payouts/resend-withdrawal.ts'
-import { resolveWithdrawal } from '../rails/payouts/resolve-withdrawal.ts'
-import { audited, recordNow } from '../money/records/audited.ts'
+import { resolveWithdrawal, type Resolution } from '../rails/payouts/resolve-withdrawal.ts'
+import { audited, recordNow } from '../audit/audited.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
-import { textUpTo, uuid } from './arguments.ts'
-import { inDatabase, orBusy, withDatabase, type AtDatabase } from './command-line.ts'
-import { define, type Subcommand, type OpenContext, oneOf } from './define.ts'
-import { EXIT } from './exit.ts'
-import { ownProcess } from './own-process.ts'
+import { COMMON, textUpTo, transactionHash, uuid } from './arguments.ts'
+import { inDatabase } from './command-line.ts'
+import { group, oneOf } from './define.ts'
+
+const EVIDENCE_LENGTH_MAX = 1_000
+
+/** Words of commands about a network. */
+export const OF_NETWORK = {
+  '--network <network>': ['network', oneOf(CRYPTO_NETWORKS)],
+  '--tx-hash <hash>': ['transaction', transactionHash],
+  '--asset <asset>': ['asset'],
+  '--amount <amount>': ['amount, as a decimal number'],
+} as const
+
+const WORDS = {
+  ...COMMON,
+  ...OF_NETWORK,
+  '<network>': ['name of its section in BURSAR_NETWORKS_FILE'],
+  '<transfer_id>': ['withdrawal', uuid],
+  '--outcome <outcome>': ['decision', ['paid', 'not-paid', 'sign-anew']],
+  '--evidence <text>': [
+    'for paid and not-paid: what you checked, and where; kept with the record',
+    textUpTo(EVIDENCE_LENGTH_MAX),
+  ],
+  '--used-by <hash>': ['for sign-anew: the transaction with its nonce', transactionHash],
+} as const
 
 export function networkCommands(program: Command): void {
-  const networks = define(program, 'networks', 'the configured real networks')
-  define(
-    networks,
-    'deposit-key',
-    'print the public key of a network, for the deposit_key of processes that only issue addresses',
-  )
-    .argument('<network>', 'name of its section in BURSAR_NETWORKS_FILE')
-    .answer(inDatabase, async ({ db, settings }, name: string) => {
+  const networks = group(program, ['networks', 'the configured real networks'], inDatabase, WORDS)
+  networks.command('deposit-key <network>', {
+    about: 'print the public key of a network, for the deposit_key of processes that only issue addresses',
+    async run({ db, settings }, { network: name }) {
       const opened = await openNetworks(settings, db)
       const found = [...opened].find(([network]) => network === name)
       if (found === undefined) throw new Error(`there is no section ${name} in BURSAR_NETWORKS_FILE`)
       const { depositPublicKey } = found[1]
       if (depositPublicKey === undefined) throw new Error(`${name} has no deposit_key`)
-      return [{ network: name, deposit_public_key: depositPublicKey }, depositPublicKey]
-    })
-  define(
-    networks,
-    'status',
-    'compare the holdings of each network with the custody in the ledger, and list payments in flight and waiting; exit code 1 when a network does not answer, is frozen, holds too little or has lost transactions',
-  ).answer(inDatabase, async ({ db, settings }) => {
-    const reports = await networkReports(db, await openNetworks(settings, db))
-    if (reports.some(isWrong)) ownProcess().exitCode = EXIT.failed
-    const none = 'No real network is configured: set BURSAR_NETWORKS_FILE.'
-    return [{ networks: reports }, reports.length === 0 ? none : reports.map(describeNetwork).join('\n\n')]
+      return { network: name, deposit_public_key: depositPublicKey }
+    },
+    says: ({ deposit_public_key }) => deposit_public_key,
   })
-  const withdrawal = define(program, 'withdrawal', 'withdrawals that need a person')
-  defineOpen(withdrawal)
-  defineSent(withdrawal)
-  defineResolve(withdrawal)
+  networks.command('status', {
+    about:
+      'compare the holdings of each network with the custody in the ledger, and list payments in flight and waiting; exit code 1 when a network does not answer, is frozen, holds too little or has lost transactions',
+    run: async ({ db, settings }) => ({
+      networks: await networkReports(db, await openNetworks(settings, db)),
+    }),
+    says: ({ networks }) =>
+      networks.length === 0
+        ? 'No real network is configured: set BURSAR_NETWORKS_FILE.'
+        : networks.map(describeNetwork).join('\n\n'),
+    fails: ({ networks }) => networks.some(isWrong),
+  })
+  withdrawalCommands(program)
 }
 
-function defineOpen(withdrawal: Subcommand): void {
-  define(
-    withdrawal,
-    'list',
-    `list the withdrawals that have not ended, oldest first, at most ${OPEN_WITHDRAWALS_MAX}: how far they are, and why they wait`,
-  )
-    .option('--customer <id>', 'only of this customer', uuid)
-    .list(inDatabase, {
-      key: 'withdrawals',
-      none: 'There are no open withdrawals.',
-      read: ({ db }, { customer }: { customer?: string }) => listOpenWithdrawals(db, customer),
-      columns: [
-        ...(['transfer_id', 'created_at', '>amount', 'asset', 'network', 'state'] as const),
-        ['waits since', ({ waiting_since }) => waiting_since],
-        ['for', ({ waiting_detail }) => waiting_detail],
-      ],
-    })
-  define(
-    withdrawal,
-    'seal',
-    'accept a withdrawal as it is now, so that it is signed: it waits because it differs from the accepted request',
-  )
-    .argument('<transfer_id>', 'withdrawal', uuid)
-    .answer(inDatabase, async ({ db, settings, did, origin, keys }, id: string) => {
-      const macs = new WithdrawalMacs(await keys(), undefined, await openAcceptanceKey(settings))
-      const sealed = await transaction(db, async (tx) => {
-        const accepted = await sealWithdrawal(tx, macs, id)
-        await recordNow(tx, accepted.customer_id, audited(origin, 'transfer.seal', id))
+function withdrawalCommands(program: Command): void {
+  const withdrawal = group(program, ['withdrawal', 'withdrawals that need a person'], inDatabase, WORDS)
+  withdrawal.list('list [--customer <id>]', {
+    about: `list the withdrawals that have not ended, oldest first, at most ${OPEN_WITHDRAWALS_MAX}: how far they are, and why they wait`,
+    key: 'withdrawals',
+    none: 'There are no open withdrawals.',
+    run: ({ db }, { customer }) => listOpenWithdrawals(db, customer),
+    columns: [
+      ...(['transfer_id', 'created_at', '>amount', 'asset', 'network', 'state'] as const),
+      ['waits since', ({ waiting_since }) => waiting_since],
+      ['for', ({ waiting_detail }) => waiting_detail],
+    ],
+  })
+  withdrawal.command('seal <transfer_id>', {
+    about:
+      'accept a withdrawal as it is now, so that it is signed: it waits because it differs from the accepted request',
+    async run({ db, settings, origin, keys }, { transfer_id }) {
+      const macs = new RowMacs(await keys(), undefined, await openAcceptanceKey(settings))
+      return transaction(db, async (tx) => {
+        const accepted = await sealWithdrawal(tx, macs, transfer_id)
+        await recordNow(tx, accepted.customer_id, audited(origin, 'transfer.seal', transfer_id))
         return accepted
       })
-      const { customer_id, profile_id, asset, amount, network, destination, memo } = sealed
-      did('sealed a withdrawal', { transfer_id: id, customer_id })
-      return [
-        sealed,
-        `Withdrawal ${id} of customer ${customer_id}, profile ${profile_id}, is sealed:\n` +
-          `it pays ${amount} ${asset} over ${network} to ${destination}${memo === null ? '' : `, memo ${memo}`}`,
-      ]
-    })
-  define(
-    withdrawal,
-    'cancel',
-    'cancel a withdrawal that is not signed: it becomes FAILED and its total is refunded, also for a frozen customer',
-  )
-    .argument('<transfer_id>', 'withdrawal', uuid)
-    .answer(inDatabase, async ({ db, did, origin }, id: string) => {
-      const busy = orBusy(`a worker is processing withdrawal ${id}`)
-      const cancelled = await cancelForOperator(db, id, origin).catch(busy)
-      if (cancelled.changed) did('cancelled a withdrawal', { ...cancelled })
-      return [cancelled, `Withdrawal ${id} is cancelled, and its total is back on the profile.`]
-    })
-}
-
-function defineSent(withdrawal: Subcommand): void {
-  define(
-    withdrawal,
-    'mark-paid',
-    'name the hot-wallet transaction that already paid a withdrawal, for example after restoring a backup; the worker waits for its confirmations and pays nothing more',
-  )
-    .argument('<transfer_id>', 'withdrawal', uuid)
-    .requiredOption('--tx-hash <hash>', 'transaction', transactionHash)
-    .answer(onNetworks, async ({ db, adapters, did, origin }, id: string, { txHash }: { txHash: string }) => {
-      const marked = await markWithdrawalPaid(db, adapters, id, txHash, origin)
-      did('marked a withdrawal as paid', { transfer_id: id, crypto_tx_hash: txHash })
-      return [marked, `Withdrawal ${id} is paid by ${marked.crypto_tx_hash} on ${marked.crypto_network}.`]
-    })
-  define(
-    withdrawal,
-    'resend',
-    'broadcast the stored transaction of a completed withdrawal again, after a reorganisation removed it; nothing is signed',
-  )
-    .argument('<transfer_id>', 'withdrawal', uuid)
-    .answer(onNetworks, async ({ db, adapters, did, origin }, id: string) => {
-      const resent = await resendWithdrawal(db, adapters, id, origin)
-      did('resent the transaction of a withdrawal', { ...resent })
-      const { crypto_tx_hash, crypto_network } = resent
-      return [
-        resent,
-        `Transaction ${crypto_tx_hash} of withdrawal ${id} was broadcast again on ${crypto_network}.`,
-      ]
-    })
-}
-
-const EVIDENCE_LENGTH_MAX = 1_000
-
-function defineResolve(withdrawal: Subcommand): void {
-  define(
-    withdrawal,
-    'resolve',
-    'decide a withdrawal whose outcome the network does not prove: paid completes it, not-paid refunds it; sign-anew, if the transaction of --used-by has used its nonce',
-  )
-    .argument('<transfer_id>', 'withdrawal', uuid)
-    .addOption(
-      new Option('--outcome <outcome>', 'decision')
-        .choices(['paid', 'not-paid', 'sign-anew'])
-        .makeOptionMandatory(),
-    )
-    .option(
-      '--evidence <text>',
-      'for paid and not-paid: what you checked, and where; kept with the record',
-      textUpTo(EVIDENCE_LENGTH_MAX),
-    )
-    .option('--used-by <hash>', 'for sign-anew: the transaction with its nonce', transactionHash)
-    .answer(onNetworks, async ({ db, adapters, did, origin }, id: string, options: Resolving) => {
-      const { outcome, evidence = '', usedBy = '' } = options
-      if ((outcome === 'sign-anew') !== (usedBy !== ''))
-        throw new Error('sign-anew takes --used-by, and nothing else does')
-      if ((outcome === 'sign-anew') === (evidence !== ''))
-        throw new Error('paid and not-paid take --evidence')
-      const decision = outcome === 'sign-anew' ? { usedBy } : outcome === 'paid' ? 'PAID' : 'NOT_PAID'
-      const resolved = await resolveWithdrawal(db, adapters, id, { outcome: decision, evidence, origin })
-      did('resolved a withdrawal', { transfer_id: id, outcome, evidence, used_by: usedBy })
-      const next = resolved.status === 'PENDING' ? ', and is signed anew' : ''
-      return [resolved, `Withdrawal ${id} is ${resolved.status}${next}.`]
-    })
-}
-
-interface Resolving {
-  outcome: 'paid' | 'not-paid' | 'sign-anew'
-  evidence?: string
-  usedBy?: string
-}
-
-const onNetworks: OpenContext<AtDatabase & { adapters: Map<CryptoNetwork, NetworkAdapter> }> = (work) =>
-  withDatabase({}, async (at) => {
-    const real = await openNetworks(at.settings, at.db)
-    await work({ ...at, adapters: new Map([...real].map(([network, { adapter }]) => [network, adapter])) })
+    },
+    says: ({ customer_id, profile_id, asset, amount, network, destination, memo }, { transfer_id }) =>
+      `Withdrawal ${transfer_id} of customer ${customer_id}, profile ${profile_id}, is sealed:\n` +
+      `it pays ${amount} ${asset} over ${network} to ${destination}${memo === null ? '' : `, memo ${memo}`}`,
+    logs: 'sealed a withdrawal',
   })
-
-/** A real network as a command works with it. */
-export type AtNetwork = AtDatabase & { adapter: NetworkAdapter }
-
-/** Opens the database and one real network for a command. Throws an Error when the networks file has no section for it. */
-export const onNetwork: OpenContext<AtNetwork, { network: CryptoNetwork }> = (work, { network }) =>
-  withDatabase({}, async (at) => {
-    const configured = (await openNetworks(at.settings, at.db)).get(network)
-    if (configured === undefined) throw new Error(`${network} has no section in BURSAR_NETWORKS_FILE`)
-    await work({ ...at, adapter: configured.adapter })
+  withdrawal.command('cancel <transfer_id>', {
+    about:
+      'cancel a withdrawal that is not signed: it becomes FAILED and its total is refunded, also for a frozen customer',
+    run: ({ db, origin }, { transfer_id }) => cancelForOperator(db, transfer_id, origin),
+    says: (_, { transfer_id }) =>
+      `Withdrawal ${transfer_id} is cancelled, and its total is back on the profile.`,
+    logs: 'cancelled a withdrawal',
   })
+  withdrawal.command('mark-paid <transfer_id> --tx-hash <hash>', {
+    about:
+      'name the hot-wallet transaction that already paid a withdrawal, for example after restoring a backup; the worker waits for its confirmations and pays nothing more',
+    run: async ({ db, networks, origin }, { transfer_id, tx_hash }) =>
+      markWithdrawalPaid(db, await networks(), transfer_id, tx_hash, origin),
+    says: ({ transfer_id, crypto_tx_hash, crypto_network }) =>
+      `Withdrawal ${transfer_id} is paid by ${crypto_tx_hash} on ${crypto_network}.`,
+    logs: 'marked a withdrawal as paid',
+  })
+  withdrawal.command('resend <transfer_id>', {
+    about:
+      'broadcast the stored transaction of a completed withdrawal again, after a reorganisation removed it; nothing is signed',
+    run: async ({ db, networks, origin }, { transfer_id }) =>
+      resendWithdrawal(db, await networks(), transfer_id, origin),
+    says: ({ transfer_id, crypto_tx_hash, crypto_network }) =>
+      `Transaction ${crypto_tx_hash} of withdrawal ${transfer_id} was broadcast again on ${crypto_network}.`,
+    logs: 'resent the transaction of a withdrawal',
+  })
+  withdrawal.command('resolve <transfer_id> --outcome <outcome> [--evidence <text>] [--used-by <hash>]', {
+    about:
+      'decide a withdrawal whose outcome the network does not prove: paid completes it, not-paid refunds it; sign-anew, if the transaction of --used-by has used its nonce',
+    async run({ db, networks, origin }, { transfer_id, evidence = '', ...given }) {
+      const outcome = resolutionOf(given.outcome, evidence, given.used_by)
+      return resolveWithdrawal(db, await networks(), transfer_id, { outcome, evidence, origin })
+    },
+    says: ({ transfer_id, status }) =>
+      `Withdrawal ${transfer_id} is ${status}${status === 'PENDING' ? ', and is signed anew' : ''}.`,
+    logs: 'resolved a withdrawal',
+  })
+}
 
-export const networkName = oneOf(CRYPTO_NETWORKS)
-
-/** Parses the transaction hash of a Bitcoin-family or EVM network for commander. */
-export function transactionHash(text: string): string {
-  if (!/^(0x)?[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('must be 64 hexadecimal digits.')
-  return text.toLowerCase()
+function resolutionOf(
+  outcome: 'paid' | 'not-paid' | 'sign-anew',
+  evidence: string,
+  usedBy: string | undefined,
+): Resolution {
+  if ((outcome === 'sign-anew') !== (usedBy !== undefined))
+    throw new Error('sign-anew takes --used-by, and nothing else does')
+  if ((outcome === 'sign-anew') === (evidence !== '')) throw new Error('paid and not-paid take --evidence')
+  if (usedBy !== undefined) return { usedBy }
+  return outcome === 'paid' ? 'PAID' : 'NOT_PAID'
 }
 
 const isWrong = ({ reachable, below_low_mark, frozen, custody, lanes, signer, taken_back }: NetworkReport) =>

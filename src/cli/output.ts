@@ -25,9 +25,16 @@ export function readScreen(): Screen {
   }
 }
 
-export function linesOf(members: object): string {
-  const width = Math.max(...Object.keys(members).map((name) => name.length)) + 1
-  return Object.entries(members)
-    .map(([name, value]) => `${`${name}:`.padEnd(width)} ${value}`)
+/** Characters that would make lines of their own, or give the terminal orders: names come from clients and providers. */
+const CONTROLS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
+export const readable = (text: string): string =>
+  text.replaceAll(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** Each member as a line of its own. Of entries, several may have one name. */
+export function linesOf(members: object | [name: string, value: string][]): string {
+  const entries = (Array.isArray(members) ? members : Object.entries(members)) as [string, unknown][]
+  const width = Math.max(...entries.map(([name]) => name.length)) + 1
+  return entries
+    .map(([name, value]) => `${`${readable(name)}:`.padEnd(width)} ${readable(String(value))}`)
     .join('\n')
 }

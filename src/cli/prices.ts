@@ -1,46 +1,88 @@
 import { statSync } from 'node:fs'
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import { followExchange, type FollowRound } from '../resources/markets/follow-exchange.ts'
 import { importPrices, type ImportResult } from '../resources/markets/import-prices.ts'
 import { MARKETS, type Market } from '../resources/markets/markets.ts'
 import { priceStatus } from '../resources/markets/price-status.ts'
-import { LAYOUT_NAMES, type LayoutName } from '../resources/markets/price-layouts.ts'
+import { LAYOUT_NAMES } from '../resources/markets/price-layouts.ts'
 import { COVERS_MINUTES_MAX } from '../resources/markets/write-prices.ts'
 import type { Origin } from '../contract/actor.ts'
-import { audited, recordNow } from '../money/records/audited.ts'
+import { audited, recordNow } from '../audit/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { transaction, type Database } from '../db/database.ts'
 import { inDatabase, inMigratedDatabase } from './command-line.ts'
-import { define, type Subcommand } from './define.ts'
+import { group } from './define.ts'
 import { stopSignal } from './exit.ts'
 import { print } from './output.ts'
 import { startProgress } from './progress.ts'
 import { tableOf } from './table.ts'
 import { printError } from './own-process.ts'
 
+const WORDS = {
+  '<file>': ['file'],
+  '--market <market>': ['market, for example BTCUSD', market],
+  '--layout <layout>': [
+    'order of the columns, if neither the header nor their count identifies it',
+    LAYOUT_NAMES,
+  ],
+  '--columns <columns>': [
+    'names of the columns in the header, or their positions: time=startTime,open=openPrice,high=..,low=..,close=.. or time=1,price=2',
+    columnsTold,
+  ],
+  '--interval <length>': [
+    'length of each record, if it cannot be derived from the file: 1m, 5m, 1h, 1d',
+    intervalMinutes,
+  ],
+  '--again': ['re-import a file, overwriting prices that were imported after it'],
+  '--exchange <name>': ['name of the exchange in ccxt: kraken, coinbase, bitstamp, ...'],
+  '--markets <markets>': ['comma-separated, for example BTCUSD,ETHUSD', markets],
+  '--url <url>': ["URL of the exchange's API (default: the URL in ccxt)"],
+  '--once': ['update each market once, then exit'],
+} as const
+
 export function priceCommands(program: Command): void {
-  const prices = define(program, 'prices', 'market history: import, follow an exchange, status')
-  defineImport(prices)
-  defineFollow(prices)
-  define(
-    prices,
-    'status',
-    'show the source, the time span, the minutes and the imported files of each market',
-  ).answer(inDatabase, async ({ db }) => {
-    const status = await priceStatus(db)
-    const columns = [
-      ...(['market', 'source', '>minutes', 'first_time', 'last_time'] as const),
-      ['imports', ({ imports }: MarketStatus) => countOf(imports)] as const,
-    ]
-    const unfinished = status.markets.flatMap(({ market, imports }) =>
-      unfinishedOf(imports).map(({ file }) => `${market}: ${file}`),
-    )
-    const advice = 'the import is incomplete, or the last records had not ended. Import it again to resume.'
-    const text = [
-      tableOf(status.markets, columns, undefined),
-      ...unfinished.map((one) => `${one}: ${advice}`),
-    ]
-    return [status, text.join('\n')]
+  const about = 'market history: import, follow an exchange, status'
+  const prices = group(program, ['prices', about], inMigratedDatabase, WORDS)
+  prices.command(
+    'import <file> --market <market> [--layout <layout>] [--columns <columns>] [--interval <length>] [--again]',
+    {
+      about:
+        'import a CSV file of prices, plain, gzipped or zipped, as exchanges, data sites and spreadsheets write it',
+      async run({ db, origin }, { file: path, market, layout, columns, interval, again, json }) {
+        const bar = startProgress(statSync(path, { throwIfNoEntry: false })?.size ?? 0, { quiet: json })
+        const asked = { path, market, layout, columns, intervalMinutes: interval, again, origin }
+        return importPrices(db, { ...asked, onBytes: bar.step }).finally(bar.stop)
+      },
+      says: describeImport,
+    },
+  )
+  prices.command('follow --exchange <name> --markets <markets> [--url <url>] [--once]', {
+    about: 'keep prices up to date from an exchange, through the package ccxt, until stopped',
+    json: 'print a line of JSON for each round',
+    async run({ db, origin }, { exchange, markets, url, once = false, json }) {
+      await recordFollow(db, origin, exchange, markets)
+      await followExchange(db, {
+        ...{ exchange, markets, url, once, signal: stopSignal() },
+        onRound: (round) => print(json ? round : describeRound(round)),
+        onFailure: (error) => printError(`${error.message}; trying again`),
+      })
+    },
+  })
+  prices.command('status', {
+    in: inDatabase,
+    about: 'show the source, the time span, the minutes and the imported files of each market',
+    run: ({ db }) => priceStatus(db),
+    says({ markets }) {
+      const columns = [
+        ...(['market', 'source', '>minutes', 'first_time', 'last_time'] as const),
+        ['imports', ({ imports }: MarketStatus) => countOf(imports)] as const,
+      ]
+      const advice = 'the import is incomplete, or the last records had not ended. Import it again to resume.'
+      const unfinished = markets.flatMap(({ market, imports }) =>
+        unfinishedOf(imports).map(({ file }) => `${market}: ${file}: ${advice}`),
+      )
+      return [tableOf(markets, columns, undefined), ...unfinished].join('\n')
+    },
   })
 }
 
@@ -55,78 +97,8 @@ function countOf(imports: Imports): string {
   return `${imports.length}${unfinished > 0 ? `, ${unfinished} unfinished` : ''}`
 }
 
-function defineImport(prices: Subcommand): void {
-  define(
-    prices,
-    'import',
-    'import a CSV file of prices, plain, gzipped or zipped, as exchanges, data sites and spreadsheets write it',
-  )
-    .argument('<file>', 'file')
-    .requiredOption('--market <market>', 'market, for example BTCUSD', market)
-    .addOption(
-      new Option(
-        '--layout <layout>',
-        'order of the columns, if neither the header nor their count identifies it',
-      ).choices(LAYOUT_NAMES),
-    )
-    .option(
-      '--columns <columns>',
-      'names of the columns in the header, or their positions: time=startTime,open=openPrice,high=..,low=..,close=.. or time=1,price=2',
-      columnsTold,
-    )
-    .option(
-      '--interval <length>',
-      'length of each record, if it cannot be derived from the file: 1m, 5m, 1h, 1d',
-      intervalMinutes,
-    )
-    .option('--again', 're-import a file, overwriting prices that were imported after it')
-    .answer(inMigratedDatabase, async ({ db, origin }, path: string, options: ImportArguments) => {
-      const { market, layout, columns, interval, again, json } = options
-      const bar = startProgress(statSync(path, { throwIfNoEntry: false })?.size ?? 0, { quiet: json })
-      const asked = { path, market, layout, columns, intervalMinutes: interval, again, origin }
-      const result = await importPrices(db, { ...asked, onBytes: bar.step }).finally(bar.stop)
-      return [result, describeImport(result)]
-    })
-}
-
-function defineFollow(prices: Subcommand): void {
-  define(prices, 'follow', 'keep prices up to date from an exchange, through the package ccxt, until stopped')
-    .requiredOption('--exchange <name>', 'name of the exchange in ccxt: kraken, coinbase, bitstamp, ...')
-    .requiredOption('--markets <markets>', 'comma-separated, for example BTCUSD,ETHUSD', markets)
-    .option('--url <url>', "URL of the exchange's API (default: the URL in ccxt)")
-    .option('--once', 'update each market once, then exit')
-    .option('--json', 'print a line of JSON for each round')
-    .answer(inMigratedDatabase, async ({ db, origin }, options: FollowArguments) => {
-      await recordFollow(db, origin, options)
-      await followExchange(db, {
-        ...options,
-        once: options.once ?? false,
-        signal: stopSignal(),
-        onRound: (round) => print(options.json ? round : describeRound(round)),
-        onFailure: (error) => printError(`${error.message}; trying again`),
-      })
-    })
-}
-
-interface ImportArguments {
-  market: Market
-  layout?: LayoutName
-  columns?: ReadonlyMap<string, string>
-  interval?: number
-  again?: true
-  json?: true
-}
-
-interface FollowArguments {
-  exchange: string
-  markets: Market[]
-  url?: string
-  once?: true
-  json?: true
-}
-
 /** Records once that somebody follows an exchange, because its rounds change prices each minute. */
-const recordFollow = (db: Database, origin: Origin, { exchange, markets }: FollowArguments): Promise<void> =>
+const recordFollow = (db: Database, origin: Origin, exchange: string, markets: Market[]): Promise<void> =>
   transaction(db, (tx) =>
     recordNow(
       tx,

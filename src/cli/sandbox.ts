@@ -3,33 +3,30 @@ import { problem } from '../contract/problems.ts'
 import { dropAll, InUse, NotReset, requireResettable, type ToReset } from './reset-sandbox.ts'
 import { prepareDatabase } from '../program/deployment.ts'
 import { asOwner, inDatabase, withDatabase, type AtDatabase } from './command-line.ts'
-import { define } from './define.ts'
+import { group } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
 export function sandboxCommands(program: Command): void {
-  define(
-    define(program, 'sandbox', 'a sandbox as a whole'),
-    'reset',
-    'delete everything in the database of a stopped sandbox; the next start makes the demo anew. Never in live mode, nor with a test network',
-  )
-    .option(
-      '--confirm <database>',
-      'the name of the database; without it, the command says what it would delete',
-    )
-    .answer(inDatabase, async (at, { confirm }: { confirm?: string }) => {
+  group(program, ['sandbox', 'a sandbox as a whole'], inDatabase, {
+    '--confirm <database>': ['the name of the database; without it, the command says what it would delete'],
+  }).command('reset [--confirm <database>]', {
+    about:
+      'delete everything in the database of a stopped sandbox; the next start makes the demo anew. Never in live mode, nor with a test network',
+    async run(at, { confirm }) {
       const found = await requireResettable(at.db, at.settings)
-      if (confirm !== found.database) {
-        ownProcess().exitCode = EXIT.usage
-        return [{ reset: false, ...found }, wouldDelete(found, confirm)]
-      }
-      await empty(at)
-      at.did('reset the sandbox', { ...found })
-      return [
-        { reset: true, ...found },
-        `Deleted ${found.customers} customers and ${found.transfers} transfers. The next start makes the demo: bursar serve`,
-      ]
-    })
+      const reset = confirm === found.database
+      if (reset) await empty(at)
+      else ownProcess().exitCode = EXIT.usage
+      return { reset, ...found }
+    },
+    says: (found, { confirm }) =>
+      found.reset
+        ? `Deleted ${found.customers} customers and ${found.transfers} transfers. The next start makes the demo: bursar serve`
+        : wouldDelete(found, confirm),
+    logs: 'reset the sandbox',
+    logged: ({ reset, ...found }) => reset && found,
+  })
 }
 
 /** Drops all tables, and creates them again. The next start makes the demo, whose API client keeps its id and secret. */

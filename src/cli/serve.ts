@@ -7,15 +7,17 @@ import { openLog, type Log } from '../log.ts'
 import { connectService } from '../program/connect.ts'
 import type { Service } from '../program/serve.ts'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
-import { define, offline, type CommandOutput } from './define.ts'
+import { group, offline } from './define.ts'
 import { EXIT, fail, stopSignal } from './exit.ts'
+import { print } from './output.ts'
 import { ownProcess } from './own-process.ts'
 
 export function serveCommand(program: Command): void {
-  define(program, 'serve', 'run the API and the settlement worker')
-    .option('--json', 'print one line of JSON when ready, instead of text')
-    .addHelpText('after', () => `\n${describeSettings()}`)
-    .answer(offline, async () => {
+  group(program, [], offline).command('serve', {
+    about: 'run the API and the settlement worker',
+    json: 'print one line of JSON when ready, instead of text',
+    help: () => `\n${describeSettings()}`,
+    async run(_, { json }) {
       const settings = readSettings(ownProcess().env)
       const log = await openLog(settings, ownProcess().log)
       let running: Promise<Service>
@@ -30,12 +32,13 @@ export function serveCommand(program: Command): void {
         log.close()
       })
       try {
-        return await describeStart(await running, settings)
+        await announce(await running, settings, json)
       } catch (error) {
         log.close()
         throw error
       }
-    })
+    },
+  })
 }
 
 /** Starts the service. Its modules are loaded while the embedded PostgreSQL starts, which takes as long. */
@@ -61,10 +64,11 @@ async function restartEmpty(
 }
 
 /** What is printed at the start: the address, the pages, the credentials file and how to stop. */
-async function describeStart(
+async function announce(
   { address, addressOf, demo }: Service,
   settings: Settings,
-): Promise<CommandOutput> {
+  isForPrograms: boolean | undefined,
+): Promise<void> {
   const { isConsoleBuilt } = await import('../access/console/files.ts')
   const { mode, docs } = settings
   const file = credentialsFile(settings.dataDir)
@@ -90,7 +94,7 @@ async function describeStart(
     ...(hasConsole && { console: addressOf('/console') }),
     ...(hasCredentials && { credentials_file: file }),
   }
-  return [json, text.join('\n')]
+  print(isForPrograms ? json : text.join('\n'))
 }
 
 function describeSettings(): string {

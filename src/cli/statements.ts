@@ -9,123 +9,93 @@ import { periodOf, type Period } from '../resources/statements/period.ts'
 import { reversePayment } from '../resources/statements/reverse-payment.ts'
 import { listRewardRates, setRewardRate } from '../resources/statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation } from '../resources/statements/reward.ts'
-import { uuid } from './arguments.ts'
-import { inDatabase, inMigratedDatabase, onNodes } from './command-line.ts'
-import { define, type Subcommand } from './define.ts'
-import { EXIT } from './exit.ts'
+import { COMMON, uuid } from './arguments.ts'
+import { inDatabase, inMigratedDatabase } from './command-line.ts'
+import { group } from './define.ts'
 import { startProgress, type Progress } from './progress.ts'
 import { table } from './table.ts'
-import { ownProcess } from './own-process.ts'
 
-interface Selection {
-  period?: Period
-  customer?: string
-  json?: true
-}
+const WORDS = {
+  ...COMMON,
+  '<statement_id>': ['statement', uuid],
+  '--period <YYYY-MM>': ['month, UTC', period],
+  '--from <YYYY-MM-DD>': ['first day of the new rate, UTC', day],
+  '--rate <rate>': ['annual rate from 0 to 1: 0.0376 is 3.76 %', rewardRate],
+} as const
 
 export function statementCommands(program: Command): void {
-  const statements = define(program, 'statements', 'monthly statements of the USDG reward')
-  defineMonthly(statements)
-  define(statements, 'list', 'list the statements, newest month first')
-    .option('--period <YYYY-MM>', 'only statements of this month', period)
-    .option('--customer <id>', 'only for this customer', uuid)
-    .list(inDatabase, {
-      key: 'statements',
-      read: async ({ db }, { period, customer }: Selection) => {
-        return listAllStatements(db, { period, customerId: customer })
-      },
-      columns: [
-        ...(['statement_id', 'customer_id', 'period', 'status', 'asset'] as const),
-        ['>owed', ({ total_amount_owed }) => total_amount_owed],
-        ['>paid', ({ amount_paid }) => amount_paid],
-      ],
-    })
-  defineOne(statements)
-  defineRate(define(define(program, 'rewards', 'the USDG reward'), 'rate', 'its annual rate'))
-}
-
-function defineMonthly(statements: Subcommand): void {
-  define(
-    statements,
-    'generate',
-    'generate the statements of a past month; existing statements stay unchanged',
-  )
-    .requiredOption('--period <YYYY-MM>', 'month, UTC', period)
-    .option('--customer <id>', 'only for this customer', uuid)
-    .answer(
-      onNodes(inMigratedDatabase),
-      async ({ nodes, did, origin }, selected: Selection & { period: Period }) => {
-        const { period, customer, json } = selected
-        const generated = await withBar(json, (onStart) =>
-          generateStatements(nodes, period, customer, onStart, origin),
-        )
-        if (generated.length > 0)
-          did('generated statements', { period: period.name, count: generated.length })
-        const lines = generated.map(({ ref_id, total_amount }) => `${ref_id}  ${total_amount} USDG`)
-        const count = `${generated.length} statements generated for ${period.name}.`
-        return [{ generated }, [...lines, count].join('\n')]
-      },
-    )
-  define(
-    statements,
-    'pay',
-    "pay the generated statements: credit each reward to its customer's default profile",
-  )
-    .option('--period <YYYY-MM>', 'only statements of this month', period)
-    .option('--customer <id>', 'only for this customer', uuid)
-    .answer(inMigratedDatabase, async ({ db, did, origin }, { period, customer, json }: Selection) => {
-      const paid = await withBar(json, (onStart) =>
-        payStatements(db, { period, customerId: customer, origin }, onStart),
-      )
-      if (paid.length > 0) did('paid statements', { statement_ids: paid.map((one) => one.statement_id) })
-      const lines = paid.map(({ ref_id, amount_paid }) => `${ref_id}  ${amount_paid} USDG`)
-      return [{ paid }, [...lines, `${paid.length} statements paid.`].join('\n')]
-    })
-}
-
-function defineOne(statements: Subcommand): void {
-  define(
-    statements,
-    'explain',
-    'recompute a statement from the ledger, day by day; exit code 1 when the result differs',
-  )
-    .argument('<statement_id>', 'statement', uuid)
-    .answer(inDatabase, async ({ db }, id: string) => {
-      const explained = await explainStatement(db, id)
-      if (explained === undefined) throw new Error(`there is no generated statement ${id}`)
-      const { statement, derivation } = explained
-      const stated = statement.metadata!.total_amount
-      if (derivation.total !== stated) ownProcess().exitCode = EXIT.failed
-      return [{ statement, method: 'TIME_WEIGHTED', derivation }, describeDerivation(derivation, stated)]
-    })
-  define(
-    statements,
-    'reverse',
-    'take back the reward of a statement that was paid by mistake; it is not paid again',
-  )
-    .argument('<statement_id>', 'statement', uuid)
-    .answer(inMigratedDatabase, async ({ db, did, origin }, id: string) => {
-      const reversed = await reversePayment(db, id, origin)
-      did('took back the reward of a statement', { ...reversed })
-      return [reversed, `${reversed.amount} USDG taken back by transfer ${reversed.transfer_id}.`]
-    })
-}
-
-function defineRate(rate: Subcommand): void {
-  define(rate, 'set', 'set the annual rate from a day on; generated statements stay unchanged')
-    .requiredOption('--from <YYYY-MM-DD>', 'first day of the new rate, UTC', day)
-    .requiredOption('--rate <rate>', 'annual rate from 0 to 1: 0.0376 is 3.76 %', rewardRate)
-    .answer(
-      inMigratedDatabase,
-      async ({ db, did, origin }, { from, rate }: { from: string; rate: string }) => {
-        const set = await setRewardRate(db, from, rate, origin)
-        did('set the reward rate', { ...set })
-        return [set, `The rate is ${set.rate} from ${set.effective_from} on.`]
-      },
-    )
-  define(rate, 'list', 'list every rate ever set; for each day, the last one counts').list(inDatabase, {
+  const about = 'monthly statements of the USDG reward'
+  const statements = group(program, ['statements', about], inMigratedDatabase, WORDS)
+  statements.command('generate --period <YYYY-MM> [--customer <id>]', {
+    about: 'generate the statements of a past month; existing statements stay unchanged',
+    run: async ({ nodes, origin }, { period, customer, json }) => ({
+      generated: await withBar(json, async (onStart) =>
+        generateStatements(await nodes(), period, customer, onStart, origin),
+      ),
+    }),
+    says: ({ generated }, { period }) =>
+      [
+        ...generated.map(({ ref_id, total_amount }) => `${ref_id}  ${total_amount} USDG`),
+        `${generated.length} statements generated for ${period.name}.`,
+      ].join('\n'),
+    logs: 'generated statements',
+    logged: ({ generated }, { period }) =>
+      generated.length > 0 && { period: period.name, count: generated.length },
+  })
+  statements.command('pay [--period <YYYY-MM>] [--customer <id>]', {
+    about: "pay the generated statements: credit each reward to its customer's default profile",
+    run: async ({ db, origin }, { period, customer: customerId, json }) => ({
+      paid: await withBar(json, (onStart) => payStatements(db, { period, customerId, origin }, onStart)),
+    }),
+    says: ({ paid }) =>
+      [
+        ...paid.map(({ ref_id, amount_paid }) => `${ref_id}  ${amount_paid} USDG`),
+        `${paid.length} statements paid.`,
+      ].join('\n'),
+    logs: 'paid statements',
+    logged: ({ paid }) => paid.length > 0 && { statement_ids: paid.map(({ statement_id }) => statement_id) },
+  })
+  statements.list('list [--period <YYYY-MM>] [--customer <id>]', {
+    in: inDatabase,
+    about: 'list the statements, newest month first',
+    key: 'statements',
+    run: ({ db }, { period, customer: customerId }) => listAllStatements(db, { period, customerId }),
+    columns: [
+      ...(['statement_id', 'customer_id', 'period', 'status', 'asset'] as const),
+      ['>owed', ({ total_amount_owed }) => total_amount_owed],
+      ['>paid', ({ amount_paid }) => amount_paid],
+    ],
+  })
+  statements.command('explain <statement_id>', {
+    in: inDatabase,
+    about: 'recompute a statement from the ledger, day by day; exit code 1 when the result differs',
+    async run({ db }, { statement_id }) {
+      const explained = await explainStatement(db, statement_id)
+      if (explained === undefined) throw new Error(`there is no generated statement ${statement_id}`)
+      return { statement: explained.statement, method: 'TIME_WEIGHTED', derivation: explained.derivation }
+    },
+    says: ({ statement, derivation }) => describeDerivation(derivation, statement.metadata!.total_amount),
+    fails: ({ statement, derivation }) => derivation.total !== statement.metadata!.total_amount,
+  })
+  statements.command('reverse <statement_id>', {
+    about: 'take back the reward of a statement that was paid by mistake; it is not paid again',
+    run: ({ db, origin }, { statement_id }) => reversePayment(db, statement_id, origin),
+    says: ({ amount, transfer_id }) => `${amount} USDG taken back by transfer ${transfer_id}.`,
+    logs: 'took back the reward of a statement',
+  })
+  const rewards = group(program, ['rewards', 'the USDG reward'], inMigratedDatabase, WORDS)
+  const rate = rewards.group('rate', 'its annual rate')
+  rate.command('set --from <YYYY-MM-DD> --rate <rate>', {
+    about: 'set the annual rate from a day on; generated statements stay unchanged',
+    run: ({ db, origin }, { from, rate }) => setRewardRate(db, from, rate, origin),
+    says: ({ rate, effective_from }) => `The rate is ${rate} from ${effective_from} on.`,
+    logs: 'set the reward rate',
+  })
+  rate.list('list', {
+    in: inDatabase,
+    about: 'list every rate ever set; for each day, the last one counts',
     key: 'rates',
-    read: ({ db }) => listRewardRates(db),
+    run: ({ db }) => listRewardRates(db),
     columns: ['effective_from', '>rate', 'set_at'],
   })
 }

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import Table from 'cli-table3'
-import { readScreen, type Screen } from './output.ts'
+import { readable, readScreen, type Screen } from './output.ts'
 
 /** Columns are two spaces apart. No borders, and no rules between rows: each would double the height of a table. */
 const NO_BORDERS = {
@@ -11,11 +11,6 @@ const NO_BORDERS = {
 
 /** `Screen` has decided about colours, so the check of the stream is off. */
 const bold = (text: string): string => styleText('bold', text, { validateStream: false })
-
-/** Characters that would make lines of their own, or give the terminal orders: names come from clients and providers. */
-const CONTROLS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
-const readable = (text: string): string =>
-  text.replaceAll(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 type Cell = string | number | boolean | null | undefined
 

@@ -1,6 +1,6 @@
 /**
  * Every action of the audit log (API behaviour, Audit log): the type of its subject, and what happened to the subject.
- * Names are only ever added, because customers filter by them.
+ * Names are only ever added, because customers filter by them: nothing records `customer.set_limit` any more.
  */
 const VERBS_OF = {
   account: ['add_members', 'create', 'disable', 'enable', 'remove_member', 'update'],

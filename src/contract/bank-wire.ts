@@ -4,7 +4,7 @@ import { Free, OneOf, type TextKind } from './fields.ts'
 const line = (textKind: TextKind) => Type.String({ maxLength: 200, textKind, description: 'Text.' })
 /** A line, as banks and the post accept it. */
 const Line = line('POSTAL')
-/** An account or routing number, whose format `src/chains/bank/bank-identifiers.ts` checks. */
+/** An account or routing number, whose format `src/contract/bank-identifiers.ts` checks. */
 const NumberLine = line('LINE')
 
 const BankAccountType = OneOf(['CHECKING', 'SAVINGS'], 'Kind of bank account.')

@@ -122,6 +122,13 @@ export const ActorName = Type.Optional(
 )
 
 /** Free text of any number of lines. */
+export const TextOrNull = (description: string) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], description })
+/** The answer of a list that is never longer than an answer. */
+export const Items = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) })
+/** The answer of an operation that changes something and tells nothing. */
+export const Nothing = Type.Object({})
+
 export const Lines = (maxLength: number, description: string) =>
   Type.String({ minLength: 0, maxLength, textKind: 'LINES', description })
 

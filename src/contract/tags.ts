@@ -14,5 +14,6 @@ export const TAGS = {
   Governance: 'Who may do what, and who did it.',
   Approvals: 'Withdrawals and changes that wait for the signatures of approvers.',
   'API Credentials': 'The API clients of the customer: what its programs sign in with.',
+  Operators: 'The work of people: what they decide, and what only they see.',
 } satisfies Record<string, string>
 export type Tag = keyof typeof TAGS

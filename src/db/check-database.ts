@@ -25,7 +25,6 @@ export async function checkServer(db: Database): Promise<Finding> {
     : ok(about)
 }
 
-/** Whether this program knows the version of the schema. */
 export async function checkSchema(db: Database): Promise<Finding> {
   const { current, known } = await schemaVersions(db)
   if (current === 0)

@@ -9,7 +9,6 @@ export interface Moment {
   text: string
 }
 
-/** Converts a timestamp that the database wrote. */
 export const momentAt = (text: string): Moment => ({
   micros: Number(Temporal.Instant.from(text).epochNanoseconds / 1000n),
   text,

@@ -6,15 +6,13 @@
  * 4. a role's faults are reported, and a start without the needed privileges fails with advice.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { asAdmin, atEnd, cloneDatabase, createDatabase, everyTable, onEveryNode } from '../../test/support.ts'
 import type { TestDatabase } from '../../test/support.ts'
-import { SEALED_TABLES } from '../money/records/row-macs.ts'
+import { SEALED_TABLES } from '../audit/row-macs.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { bringUpToDate, migrate } from './migrate.ts'
+import { sources } from '../../test/sources.ts'
 import { undeclaredTables } from '../../test/undeclared-tables.ts'
 import { grantDifferences, faultsOfRole, FUNCTIONS } from './privileges.ts'
 import { PRIVILEGES } from './tables.ts'
@@ -138,11 +136,10 @@ describe('PRIVILEGES', () => {
     expect(functions.rows.map(({ name }) => name)).toEqual(FUNCTIONS)
   })
 
-  const SRC = fileURLToPath(new URL('..', import.meta.url))
-  const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && file !== 'db/privileges.ts')
+  const statements = sources
+    .filter(({ file }) => file !== 'src/db/privileges.ts')
     // Drop SQL string constants, whose quotes look like the end of a statement.
-    .map((file) => ({ file, text: readFileSync(join(SRC, file), 'utf8').replaceAll(/'[A-Z_]+'/g, '0') }))
+    .map(({ file, text }) => ({ file, text: text.replaceAll(/'[A-Z_]+'/g, '0') }))
 
   /** Privileges that only statements of the owner use: `bursar approvers` and `bursar screening waive`. */
   const OF_THE_OWNER = [
@@ -165,7 +162,7 @@ describe('PRIVILEGES', () => {
       )![0]
       return [...until.matchAll(/(?:^|,)\s*(\w+)\s*=(?!=)/g)].map(([, column]) => column!)
     }
-    for (const { file, text } of sources) {
+    for (const { file, text } of statements) {
       const note = (what: string) => found.set(what, file)
       for (const [, table] of text.matchAll(new RegExp(`\\binsert into (${tables})\\b`, 'g')))
         note(`insert on ${table}`)
@@ -202,7 +199,7 @@ describe('PRIVILEGES', () => {
     expect(
       lacking.map(([what, file]) => `${what}, which src/${file} needs, is missing in src/db/tables.ts`),
     ).toEqual([])
-    // The statements that seal rows name no table (src/money/records/row-macs.ts).
+    // The statements that seal rows name no table (src/audit/row-macs.ts).
     for (const table of SEALED_TABLES)
       for (const column of ['sealed_at', 'mac'])
         wanted.set(`update (${column}) on ${table}`, 'records/row-macs.ts')
@@ -218,18 +215,18 @@ describe('PRIVILEGES', () => {
       'policies',
       'replaced_transactions',
       'resolved_withdrawals',
+      'withdrawal_marks',
     ])
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
     // Beside its MAC.
     expect(PRIVILEGES['reward_rates']).toEqual({ insert: true, update: ['sealed_at', 'mac'] })
-    // No deleted row is a record: removed limits, old quotes, deposits that a reorganisation took back before they
+    // No deleted row is a record: old quotes, deposits that a reorganisation took back before they
     // were credited, simulated prices, sights of deposits that ended, simulated transactions, endpoints of webhooks,
     // one-time links and sessions of operators, windows of limits in which nothing counts any more, old traces, questions
     // for addresses that were answered, refills that were posted.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual([
       'asked_addresses',
-      'customer_limits',
       'fee_quotes',
       'incoming_transfers',
       'operator_links',

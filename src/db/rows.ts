@@ -22,3 +22,7 @@ export function grouped<Key, Row>(rows: Iterable<Row>, keyOf: (row: Row) => Key)
   }
   return groups
 }
+
+/** The rows of each customer, by the customer's id. */
+export const byCustomer = <T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> =>
+  grouped(rows, ({ customer_id }) => customer_id)

@@ -71,8 +71,6 @@ const TABLES = {
   customer_fee_checks: table('CUSTOMER', 'insert', 'counted_from'),
   // A freeze that has ended stays, with the MAC of its end.
   customer_freezes: table('CUSTOMER', 'insert', 'lifted_at sealed_at mac'),
-  // Deletes a limit that an operator removes.
-  customer_limits: table('CUSTOMER', 'insert delete', 'value updated_at'),
   customers: table('CUSTOMER', 'insert'),
   deployment: table('READABLE', 'insert', 'mode issuer stamped_at sealed_at mac verified_at verify_findings'),
   // Only the schema's owner lets payments go on unscreened.
@@ -185,6 +183,8 @@ const TABLES = {
     `updated_at name url event_types payload auth profile_ids rate_limit status encrypted_secrets
      previous_secret_until cursor_id failing_since disabled_reason slow_until next_at`,
   ),
+  // Only added: a wire that was taken, and a withdrawal that was cancelled, stay that.
+  withdrawal_marks: table('CUSTOMER', 'insert'),
   withdrawal_names: table('CUSTOMER', 'insert'),
 }
 

@@ -4,8 +4,8 @@ import { idsAt, readClock, type Moment } from '../db/ids.ts'
 import { insertEvents } from '../money/ledger/events.ts'
 import { WITHOUT_FLUSH, type EndpointKey } from './claim.ts'
 import { isOverloaded, secondsToNextAttempt, SLOW_SECONDS } from './schedule.ts'
-import { audited } from '../money/records/audited.ts'
-import { recordChanges } from '../money/ledger/audit.ts'
+import { audited } from '../audit/audited.ts'
+import { recordChanges } from '../audit/audit.ts'
 import { originOfLoop } from '../contract/actor.ts'
 
 /** Records attempts in one transaction: the attempt, its delivery, and the standing of its endpoint. */

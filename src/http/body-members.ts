@@ -55,7 +55,6 @@ export function dropNulls(value: unknown, members: Members): void {
   }
 }
 
-/** Removes the members that a closed object does not know. */
 export function dropUnknown(value: unknown, members: Members): void {
   if (Array.isArray(value)) return value.filter(isObject).forEach((item) => dropUnknown(item, members))
   if (!isObject(value)) return
@@ -67,7 +66,6 @@ export function dropUnknown(value: unknown, members: Members): void {
   }
 }
 
-/** Whether a `Prefer` header asks for lenient handling. */
 export const isLenient = (prefer: string | string[] | undefined): boolean =>
   prefer !== undefined && LENIENT.test([prefer].flat().join(','))
 const LENIENT = /(?:^|,)\s*handling\s*=\s*"?lenient"?\s*(?:$|[,;])/i

@@ -158,7 +158,6 @@ export function descriptorsMax(): number {
   }
 }
 
-/** Parses the addresses and networks of BURSAR_TRUSTED_PROXIES. */
 function listOf(addresses: string | undefined): BlockList {
   const list = new BlockList()
   for (const one of addresses?.split(',') ?? []) {

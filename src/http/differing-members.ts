@@ -54,7 +54,6 @@ export function comparableOf(body: Shape | undefined, reply: Shape): Comparable 
 export const memberWithRefId = (members: Record<string, Shape>) =>
   Object.keys(members).find((name) => 'ref_id' in (members[name]!.properties ?? {}))
 
-/** Returns the members of the request whose values differ from the record. */
 export function differingMembers(
   body: unknown,
   record: unknown,

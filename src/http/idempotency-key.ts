@@ -10,7 +10,6 @@ import type { Operation } from './operation.ts'
 export interface KeyHooks {
   /** Refuses the header where a second request would do its work again. */
   onRequest?: onRequestHookHandler
-  /** Makes the header the `ref_id`. */
   preValidation?: preValidationHookHandler
 }
 

@@ -1,5 +1,6 @@
 import swagger from '@fastify/swagger'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
+import type { TSchema } from 'typebox'
 import { withRecords, type ExampleRecords } from '../contract/example-records.ts'
 import { keptText } from './kept-text.ts'
 import { asOpenApi30 } from './openapi-3-0.ts'
@@ -8,7 +9,8 @@ import type { Operation } from './operation.ts'
 import { ProblemBody } from '../contract/problem-body.ts'
 import { PROBLEM_EXAMPLES } from '../contract/problem-examples.ts'
 import { PROBLEMS, type ProblemSlug } from '../contract/problems.ts'
-import { SCOPES } from '../contract/scopes.ts'
+import { Closed } from '../contract/fields.ts'
+import { SCOPES, type OperatorScope } from '../contract/scopes.ts'
 import { TAGS, type Tag } from '../contract/tags.ts'
 import { OWN_KEYWORDS } from './validation.ts'
 import { grouped } from '../db/rows.ts'
@@ -30,6 +32,14 @@ Balances on a double-entry ledger, withdrawals and deposits, orchestrations, sta
     .join(', ')}.
 
 This document: [openapi.json](${baseUrl}/openapi.json), and as [OpenAPI 3.0](${baseUrl}/openapi-3.0.json) for generators of clients, and as [a collection](${baseUrl}/postman.json) for Postman and Bruno.`
+
+const OF_OPERATORS =
+  'What people do and see, beside the operations of API clients. Signing in is described in docs/reference/operators.md.'
+const OPERATOR_TOKEN = {
+  type: 'http',
+  scheme: 'bearer',
+  description: 'An access token that an operator has taken from its session.',
+}
 
 interface Issuer {
   baseUrl: string
@@ -58,31 +68,27 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 export async function openApi(app: FastifyInstance, options: OpenApiOptions): Promise<() => Promise<string>> {
   const { baseUrl, exampleRecords } = options
   app.addSchema(ProblemBody)
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Bursar',
-        version: '2',
-        description: described(baseUrl),
-        license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
-      },
-      servers: [{ url: baseUrl }],
-      components: { securitySchemes: { oauth2: securityScheme(options, {}) } },
-    },
-    refResolver: {
-      buildLocalReference: (json, _base, _fragment, i) =>
-        typeof json.$id === 'string' ? json.$id : `def-${i}`,
-    },
+  const readDocument = await documentOf(app, {
+    baseUrl,
+    decorator: 'swagger',
+    description: described(baseUrl),
+    isIn: isPublished,
+    scheme: securityScheme(options, {}),
+  })
+  const readOfOperators = await documentOf(app, {
+    baseUrl,
+    decorator: 'swaggerOfOperators',
+    description: OF_OPERATORS,
+    isIn: isForOperators,
+    scheme: OPERATOR_TOKEN,
   })
 
   let text: string | undefined
   let filled: string | undefined
   /** The document as text, with the demo's records as soon as they exist. */
   const readText = async (): Promise<string> => {
-    text ??= JSON.stringify(
-      await addTagsAndScopes(app.swagger() as unknown as ApiDocument, options),
-      documented,
+    text ??= textOf(
+      await completed(readDocument(), (scopes) => securityScheme(options, scopes), options.documented),
     )
     if (filled !== undefined) return filled
     const records = await exampleRecords()
@@ -98,15 +104,72 @@ export async function openApi(app: FastifyInstance, options: OpenApiOptions): Pr
       return written.text
     }
   }
+  let operatorsText: string | undefined
+  const readOperatorsText = async () =>
+    (operatorsText ??= textOf(withoutUnused(await completed(readOfOperators(), () => OPERATOR_TOKEN))))
+  app.get('/v2/operators/openapi.json', { schema: { hide: true } }, keptText(readOperatorsText, JSON_TYPE))
   app.get('/openapi.json', { schema: { hide: true } }, keptText(readText, JSON_TYPE))
   app.get('/openapi-3.0.json', { schema: { hide: true } }, keptText(writtenAs(asOpenApi30), JSON_TYPE))
   app.get('/postman.json', { schema: { hide: true } }, keptText(writtenAs(asPostman), JSON_TYPE))
   return readText
 }
 
+/** The kinds of routes, by whether their schema is hidden. A hidden one with a declared answer is for operators. */
+const isPublished = (schema?: FastifySchema): boolean => schema?.hide !== true
+const isForOperators = (schema?: FastifySchema): boolean =>
+  schema?.hide === true && schema.response !== undefined
+
+/** The schema of a route for operators that is no operation. */
+export const ofOperators = (summary: string, scope: OperatorScope, reply: TSchema) => ({
+  hide: true,
+  tags: ['Operators' satisfies Tag],
+  summary,
+  security: [{ oauth2: [scope] }],
+  querystring: Closed({}),
+  response: { 200: { description: 'Success', ...reply } },
+})
+
+interface DocumentOptions {
+  baseUrl: string
+  /** The function that it adds to the app. */
+  decorator: string
+  description: string
+  scheme: object
+  isIn: (schema?: FastifySchema) => boolean
+}
+
+/** Collects the routes that are added later. Returns a function that makes their document, once the app is ready. */
+async function documentOf(
+  app: FastifyInstance,
+  { baseUrl, decorator, description, scheme, isIn }: DocumentOptions,
+): Promise<() => ApiDocument> {
+  await app.register(swagger, {
+    decorator,
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Bursar',
+        version: '2',
+        description,
+        license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+      },
+      servers: [{ url: baseUrl }],
+      components: { securitySchemes: { oauth2: scheme as { type: 'oauth2'; flows: object } } },
+    },
+    transform: ({ schema, url }) => ({ schema: { ...schema, hide: !isIn(schema) }, url }),
+    refResolver: {
+      buildLocalReference: (json, _base, _fragment, i) =>
+        typeof json.$id === 'string' ? json.$id : `def-${i}`,
+    },
+  })
+  return () => (app as unknown as Record<string, () => ApiDocument>)[decorator]!()
+}
+
 /** The parts of the document that this code reads and writes. */
 export interface ApiDocument {
   servers: { url: string }[]
+  tags?: object[]
+  webhooks?: Record<string, object>
   paths: Record<string, Record<string, DocumentedOperation>>
   components: {
     schemas: Record<string, object>
@@ -134,7 +197,7 @@ interface SecurityScheme {
   type: string
   scheme?: string
   description?: string
-  flows?: { clientCredentials: { tokenUrl: string } }
+  flows?: { clientCredentials: { tokenUrl: string; scopes: Record<string, string> } }
 }
 
 /**
@@ -152,7 +215,6 @@ function documented(key: string, value: unknown): unknown {
   return { description, anyOf: type.map((one) => ({ type: one as string, ...(one === 'object' && rest) })) }
 }
 
-/** Adds an example to the successful answer of each operation. */
 async function addAnswers({ paths }: ApiDocument): Promise<void> {
   const examples: Record<string, unknown> = (await answerExamples()).default
   for (const [path, operations] of Object.entries(paths))
@@ -190,8 +252,25 @@ export const refusalsOf = (
     '$ref' in response ? [[status, components.responses[response.$ref.slice(REFUSALS.length)]!]] : [],
   )
 
+/** The document without the schemas that it does not name. */
+function withoutUnused({ components, ...document }: ApiDocument): object {
+  const named = (part: unknown) =>
+    [...JSON.stringify(part ?? {}).matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name!)
+  const used = new Set(named([document.paths, components.responses]))
+  // A set also visits what is added meanwhile.
+  for (const name of used) named(components.schemas[name]).forEach((inner) => used.add(inner))
+  const schemas = Object.fromEntries(Object.entries(components.schemas).filter(([name]) => used.has(name)))
+  return { ...document, components: { ...components, schemas } }
+}
+
+const textOf = (document: object): string => JSON.stringify(document, documented)
+
 /** Adds the examples of answers, the webhooks, and the tags and scopes that the operations use. */
-async function addTagsAndScopes(document: ApiDocument, options: OpenApiOptions): Promise<object> {
+async function completed(
+  document: ApiDocument,
+  scheme: (scopes: Record<string, string>) => SecurityScheme,
+  sent: DocumentedWebhooks = { webhooks: {}, schemas: {} },
+): Promise<ApiDocument> {
   await addAnswers(document)
   shareRefusals(document)
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
@@ -213,27 +292,28 @@ async function addTagsAndScopes(document: ApiDocument, options: OpenApiOptions):
     tags: Object.entries(TAGS)
       .filter(([name]) => used.has(name as Tag))
       .map(([name, description]) => ({ name, description })),
-    webhooks: options.documented.webhooks,
+    webhooks: sent.webhooks,
     components: {
       ...document.components,
-      schemas: { ...document.components.schemas, ...options.documented.schemas },
-      securitySchemes: {
-        oauth2: securityScheme(options, Object.fromEntries(scopes.filter(([, granted]) => granted !== ''))),
-      },
+      schemas: { ...document.components.schemas, ...sent.schemas },
+      securitySchemes: { oauth2: scheme(Object.fromEntries(scopes.filter(([, granted]) => granted !== ''))) },
     },
   }
 }
 
 /** How a client gets a token: from Bursar, or from the external issuer. */
-const securityScheme = ({ baseUrl, externalIssuer }: Issuer, scopes: Record<string, string>) =>
+const securityScheme = (
+  { baseUrl, externalIssuer }: Issuer,
+  scopes: Record<string, string>,
+): SecurityScheme =>
   externalIssuer === undefined
     ? {
-        type: 'oauth2' as const,
+        type: 'oauth2',
         description:
           'The client credentials grant. A token requested without a scope has all scopes of the client.',
         flows: { clientCredentials: { tokenUrl: `${baseUrl}/oauth2/token`, scopes } },
       }
-    : { type: 'http' as const, scheme: 'bearer', description: `An access token from ${externalIssuer}.` }
+    : { type: 'http', scheme: 'bearer', description: `An access token from ${externalIssuer}.` }
 
 const ALWAYS: ProblemSlug[] = [
   ...(['bad-request', 'request-timeout', 'request-header-fields-too-large', 'too-many-requests'] as const),

@@ -32,30 +32,31 @@ export interface Rate {
   burst: number
 }
 
-/** Token buckets by key. Where the keys have different rates, each call is given the rate of its key. */
+/** Token buckets by key. */
 export class TokenBuckets {
   readonly #rate: Rate
   #buckets = new LRUCache<string, Bucket>({ max: KEYS_MAX })
 
-  constructor(rate: Rate = { perSecond: 0, burst: 0 }) {
+  constructor(rate: Rate) {
     this.#rate = rate
   }
 
   /** Seconds until a token is available; 0 if one is available now. */
-  wait(key: string, rate = this.#rate): number {
-    const { tokens } = this.#filled(key, rate)
-    return tokens >= 1 ? 0 : (1 - tokens) / rate.perSecond
+  wait(key: string): number {
+    const { tokens } = this.#filled(key)
+    return tokens >= 1 ? 0 : (1 - tokens) / this.#rate.perSecond
   }
 
   /**
    * Takes `count` tokens, of which `taken` were taken before. A request larger than the bucket needs a full one and leaves a
    * debt, so that the rate holds on average. Returns the seconds until all are available; 0 if they were taken.
    */
-  take(key: string, rate = this.#rate, count = 1, taken = 0): number {
-    const bucket = this.#filled(key, rate)
+  take(key: string, count = 1, taken = 0): number {
+    const { perSecond, burst } = this.#rate
+    const bucket = this.#filled(key)
     // The refused request is repeated from its beginning, so the wait is for all its tokens.
-    const missing = Math.min(count, rate.burst) - taken - bucket.tokens
-    if (missing > 0) return (missing + taken) / rate.perSecond
+    const missing = Math.min(count, burst) - taken - bucket.tokens
+    if (missing > 0) return (missing + taken) / perSecond
     bucket.tokens -= count - taken
     return 0
   }
@@ -66,7 +67,8 @@ export class TokenBuckets {
     if (bucket !== undefined) bucket.tokens += count
   }
 
-  #filled(key: string, { perSecond, burst }: Rate): Bucket {
+  #filled(key: string): Bucket {
+    const { perSecond, burst } = this.#rate
     const now = performance.now()
     let bucket = this.#buckets.get(key)
     if (bucket === undefined) {
@@ -89,7 +91,7 @@ export function rateLimitOfAddress({
 }): onRequestHookHandler {
   const buckets = new TokenBuckets({ perSecond, burst })
   return (request, _reply, done) => {
-    const seconds = perSecond === 0 ? 0 : buckets.take(addressGroup(request.ip), undefined, partsOf(request))
+    const seconds = perSecond === 0 ? 0 : buckets.take(addressGroup(request.ip), partsOf(request))
     if (seconds === 0) return done()
     done(
       problem.tooManyRequests(
@@ -114,46 +116,45 @@ export interface RateLimit {
 
 export interface RequestQuota {
   keyOf: (caller: Requester) => string
-  /** The rate of a caller. A rate of 0 is no limit. */
-  rateOf: (caller: Requester) => Rate
+  rate: Rate
   /** Whether the limit counts requests that only read, and the work of a request: each of its parts (`partsOf`). */
   countsReads: boolean
   /** The detail of a refusal. */
-  describe: (rate: Rate) => string
-  /** Called for each refused request. */
-  onRefusal?: () => void
+  detail: string
 }
 
-/** Limits the requests of each client and customer. A request must be within all limits, in this order. */
+/** Limits the requests of each client and customer. A request must be within all quotas, in this order. A rate of 0 is no limit. */
 export function withRateLimit(
   requireScope: (scopes: readonly Scope[]) => Authenticate,
-  limits: readonly RequestQuota[],
+  quotas: readonly RequestQuota[],
 ): RateLimit {
-  const counted = limits.map((limit) => ({
-    ...limit,
-    buckets: new TokenBuckets(),
-    tokens: new TokenBuckets(),
-  }))
-  type Counted = (typeof counted)[number]
-  const refuse = ({ describe, onRefusal }: Counted, rate: Rate, seconds: number): never => {
-    onRefusal?.()
-    throw problem.tooManyRequests(describe(rate), seconds)
-  }
+  const limits = quotas
+    .filter(({ rate }) => rate.perSecond > 0)
+    .map((quota) => {
+      const tokenRate = {
+        perSecond: Math.max(1, quota.rate.perSecond / TOKEN_COST),
+        burst: Math.max(TOKEN_COST, quota.rate.burst / TOKEN_COST),
+      }
+      return {
+        ...quota,
+        buckets: new TokenBuckets(quota.rate),
+        tokenRate,
+        tokens: new TokenBuckets(tokenRate),
+      }
+    })
 
   const requireRate = (request: FastifyRequest): undefined => {
     const { caller } = request
     const isRead = request.method === 'GET'
     const parts = partsOf(request)
-    for (let index = 0; index < counted.length; index++) {
-      const limit = counted[index]!
+    for (let index = 0; index < limits.length; index++) {
+      const limit = limits[index]!
       if (isRead && !limit.countsReads) continue
-      const rate = limit.rateOf(caller)
-      if (rate.perSecond === 0) continue
-      const seconds = limit.buckets.take(limit.keyOf(caller), rate, limit.countsReads ? parts : 1)
+      const seconds = limit.buckets.take(limit.keyOf(caller), limit.countsReads ? parts : 1)
       if (seconds === 0) continue
-      for (const { buckets, keyOf, countsReads } of counted.slice(0, index))
+      for (const { buckets, keyOf, countsReads } of limits.slice(0, index))
         if (!isRead || countsReads) buckets.giveBack(keyOf(caller), countsReads ? parts : 1)
-      refuse(limit, rate, seconds)
+      throw problem.tooManyRequests(limit.detail, seconds)
     }
     return undefined
   }
@@ -167,26 +168,19 @@ export function withRateLimit(
     },
     requireRateOf(request, count) {
       const { caller } = request
-      for (const limit of counted) {
-        const rate = limit.rateOf(caller)
-        if (rate.perSecond === 0) continue
-        const taken = limit.countsReads ? partsOf(request) : 1
-        const seconds = limit.buckets.take(limit.keyOf(caller), rate, Math.max(count, taken), taken)
-        if (seconds > 0) refuse(limit, rate, seconds)
+      for (const { buckets, keyOf, countsReads, detail } of limits) {
+        const taken = countsReads ? partsOf(request) : 1
+        const seconds = buckets.take(keyOf(caller), Math.max(count, taken), taken)
+        if (seconds > 0) throw problem.tooManyRequests(detail, seconds)
       }
     },
     requireRateOfToken(holder) {
-      for (const limit of counted) {
-        const { perSecond, burst } = limit.rateOf(holder)
-        if (!limit.countsReads || perSecond === 0) continue
-        const rate = {
-          perSecond: Math.max(1, perSecond / TOKEN_COST),
-          burst: Math.max(TOKEN_COST, burst / TOKEN_COST),
-        }
-        const seconds = limit.tokens.take(limit.keyOf(holder), rate)
+      for (const { tokens, tokenRate, keyOf, countsReads } of limits) {
+        if (!countsReads) continue
+        const seconds = tokens.take(keyOf(holder))
         if (seconds > 0)
           throw problem.tooManyRequests(
-            `${rate.perSecond} access tokens a second are issued; use a token until it expires`,
+            `${tokenRate.perSecond} access tokens a second are issued; use a token until it expires`,
             seconds,
           )
       }

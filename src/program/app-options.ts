@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Networks } from '../chains/network.ts'
+import type { Networks } from '../networks/network.ts'
 import type { ExampleRecords } from '../contract/example-records.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'
@@ -7,7 +7,6 @@ import type { Nodes } from '../db/nodes.ts'
 import type { RequestMeter } from '../http/requests.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
 import type { Ledger } from '../money/movements/queue.ts'
-import type { CustomerLimit } from '../money/records/customer-limits.ts'
 import type { Settings } from '../settings.ts'
 
 /** What the HTTP service is built from. */
@@ -26,8 +25,6 @@ export interface AppOptions {
   tracing?: Tracing | undefined
   /** Called for each row of a table that is refused, because its MAC is missing or wrong. */
   onForged?: (table: string) => void
-  /** Called for each request that a limit of its customer refuses. */
-  onLimit?: (limit: CustomerLimit) => void
   /** Reads the demo's records for the examples of the API reference; undefined while there are none. */
   exampleRecords?: () => Promise<ExampleRecords | undefined>
   /** Connections for background work, which requests do not occupy (default: `db`). */

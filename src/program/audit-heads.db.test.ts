@@ -4,7 +4,7 @@ import { originOfLoop } from '../contract/actor.ts'
 import { createCustomer } from '../access/customers/create-customer.ts'
 import { transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
-import { recordChanges } from '../money/ledger/audit.ts'
+import { recordChanges } from '../audit/audit.ts'
 import { MovedHeads } from './audit-heads.ts'
 
 let database: TestDatabase

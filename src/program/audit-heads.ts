@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts'
-import { readAuditHeads, type AuditHead } from '../money/ledger/audit.ts'
+import { readAuditHeads, type AuditHead } from '../audit/audit.ts'
 
 /** Most heads that one read returns: the others follow with the next. */
 const HEADS_MAX = 1_000

@@ -24,7 +24,7 @@ import { rateLimitOfAddress, withRateLimit } from '../http/rate-limit.ts'
 import type { Requests } from '../http/requests.ts'
 import { createServer } from '../http/server.ts'
 import { Shares } from '../http/shares.ts'
-import { RowMacs } from '../money/records/row-macs.ts'
+import { RowMacs } from '../audit/row-macs.ts'
 import { streamEvents } from '../resources/events/stream-events.ts'
 import { documentEvents } from '../resources/webhooks/document-events.ts'
 import { healthRoutes } from '../upkeep/health/routes.ts'
@@ -32,7 +32,7 @@ import type { AppOptions } from './app-options.ts'
 import { OPERATIONS, OPERATOR_OPERATIONS } from './app.ts'
 import { performWith } from './perform.ts'
 import { recordRefusals } from './refusals.ts'
-import { limitsOfRequests, openLimits } from './request-limits.ts'
+import { limitsOfRequests } from './request-limits.ts'
 
 /** Most lists of a customer under way, each counted until the customer has read the answer. An answer may take 1 MiB. */
 const LISTS_MAX = 16
@@ -84,8 +84,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
         beginAnew: options.beginAnew,
       })
     : ofToken
-  const limits = await openLimits(app, options)
-  const rateLimit = withRateLimit(authenticate, limitsOfRequests(limits, settings))
+  const rateLimit = withRateLimit(authenticate, limitsOfRequests(settings))
   if (settings.oauthIssuer === undefined)
     await app.register(oauthRoutes, {
       nodes,
@@ -101,7 +100,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     ...{ db, tokens, settings, rateLimit, limitAddress, macs, baseUrl, policies },
     masterKeys: options.masterKeys,
   })
-  const perform = performWith(options, limits, policies, macs)
+  const perform = performWith(options, policies, macs)
   mountOperations(app, { rateLimit, limitAddress, requests, standing }, perform, options)
   streamEvents(app, {
     nodes: options.backgroundNodes ?? onlyNode(options.background ?? db),

@@ -5,8 +5,7 @@ import type { Policies } from '../governance/policy/policy.ts'
 import type { Perform } from '../http/mount.ts'
 import type { Request } from '../http/operation.ts'
 import { Shares } from '../http/shares.ts'
-import type { CustomerLimits } from '../money/records/customer-limits.ts'
-import type { RowMacs } from '../money/records/row-macs.ts'
+import type { RowMacs } from '../audit/row-macs.ts'
 import { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import type { Context } from '../resources/context.ts'
 import type { AppOptions } from './app-options.ts'
@@ -16,7 +15,6 @@ const QUESTIONS_MAX = 8
 /** The part of the connections for requests that the statements of one customer may take. */
 const CONNECTIONS_SHARE = 1 / 4
 
-/** Returns the function that runs an operation for a request. */
 export function performWith(
   {
     db,
@@ -29,7 +27,6 @@ export function performWith(
     beginAnew,
     advanceClock,
   }: AppOptions,
-  limits: CustomerLimits,
   policies: Policies,
   rowMacs: RowMacs,
 ): Perform {
@@ -65,7 +62,6 @@ export function performWith(
       webhookSecrets,
       policies,
       rowMacs,
-      limits,
       baseUrl,
       beginAnew,
       advanceClock,

@@ -5,8 +5,8 @@ import type { Actor, Origin } from '../contract/actor.ts'
 import type { AuditAction } from '../contract/audit-actions.ts'
 import { transaction, type Database } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import type { AuditRecord } from '../money/ledger/audit.ts'
-import { audited, recordNow } from '../money/records/audited.ts'
+import type { AuditRecord } from '../audit/audit.ts'
+import { audited, recordNow } from '../audit/audited.ts'
 
 /** A request that was refused for lack of authority, or by policy. */
 export interface RefusedRequest {

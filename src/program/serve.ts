@@ -18,24 +18,24 @@ import { requireMode, stampDatabase } from './deployment.ts'
 import { stopListening } from '../http/stop-listening.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
-import { sealBalances, sealBalancesWith } from '../money/ledger/balance-macs.ts'
+import { sealBalances } from '../audit/balance-macs.ts'
+import { RowMacs, sealRowsWith } from '../audit/row-macs.ts'
+import { NOT_ACCEPTED, type OnObjection } from '../audit/withdrawal-macs.ts'
 import { Ledger } from '../money/movements/queue.ts'
-import { NOT_ACCEPTED, WithdrawalMacs, type OnObjection } from '../money/movements/withdrawal-macs.ts'
 import type { Log } from '../log.ts'
 import { beginSimulation } from '../resources/markets/simulate-prices.ts'
 import { Metrics } from '../upkeep/metrics/metrics.ts'
 import { telemetryAsked, type Telemetry } from '../upkeep/telemetry/asked.ts'
 import { openTelemetry } from '../upkeep/telemetry/telemetry.ts'
 import { serveMetrics, type MetricsServer } from '../upkeep/metrics/metrics-server.ts'
-import type { Networks } from '../chains/network.ts'
-import { openNetworks, requireChains } from '../rails/configured-networks.ts'
+import type { Networks } from '../networks/network.ts'
+import { openNetworks, requireChains } from '../rails/wallets/configured-networks.ts'
 import { openBank } from '../rails/wires/bank.ts'
-import { simulatedNetworks } from '../chains/simulated/adapter.ts'
-import { routeBySigner } from '../chains/simulated/route-by-signer.ts'
+import { simulatedNetworks } from '../networks/simulated/adapter.ts'
+import { routeBySigner } from '../networks/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from '../access/tokens/signing-keys.ts'
 import { Policies } from '../governance/policy/policy.ts'
 import { sealOrders } from '../money/records/orchestration.ts'
-import { RowMacs } from '../money/records/row-macs.ts'
 import { reencryptWebhookSecrets, WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import { keepPartitions } from '../upkeep/retention/keep-partitions.ts'
 import { OwnMachine } from '../http/own-machine.ts'
@@ -43,10 +43,10 @@ import { openScreening, requireScreeningSettings } from '../rails/screening/open
 import { requireScreening } from '../rails/screening/requirement.ts'
 import type { Screening } from '../rails/screening/screening.ts'
 import { blame, type Settings } from '../settings.ts'
-import { guardedNetworks } from '../rails/signing-guards.ts'
+import { guardedNetworks } from '../rails/payouts/signing-guards.ts'
 import { plainTransports } from '../http/transport-security.ts'
 import { startWorker } from './worker.ts'
-import { recordMigrations } from '../money/records/audited.ts'
+import { recordMigrations } from '../audit/audited.ts'
 import { originOfLoop } from '../contract/actor.ts'
 import { governBy } from '../governance/policy/judge-payments.ts'
 import { buildApp, tellForged } from './build-app.ts'
@@ -102,11 +102,8 @@ export async function serve(
     const masterKeys = await openMasterKeys(settings)
     const metrics = new Metrics({ exemplars: asked.traces })
     telemetry = await openTelemetry(asked, { registry: metrics.registry, log })
-    sealBalancesWith(
-      () => Promise.resolve(masterKeys),
-      (profileId, objection) => tellForged(log, metrics.forged)('balances', profileId, objection),
-    )
-    await prepareDatabase(background, settings, masterKeys, ownerUrl, log)
+    sealRowsWith(() => Promise.resolve(masterKeys), tellForged(log, metrics.forged))
+    await openForService(background, settings, masterKeys, ownerUrl, log)
     const forDeliveries =
       settings.worker && settings.databaseConnections >= SHARED_BELOW ? DELIVERIES_SHARE : 0
     cluster = await openCluster(background, log)
@@ -156,7 +153,7 @@ export async function serve(
  * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys and the secrets of webhooks
  * with the current master key. Warns of rights that the service's role should not have.
  */
-async function prepareDatabase(
+async function openForService(
   db: Database,
   settings: Settings,
   masterKeys: MasterKeys,
@@ -181,7 +178,7 @@ async function prepareDatabase(
   const renewed =
     (await macs.renew(db)) +
     (await sealOrders(db, 'OF_OLDER_KEYS', macs)) +
-    (await sealBalances(db, 'OF_OLDER_KEYS', masterKeys))
+    (await sealBalances(db, 'OF_OLDER_KEYS', macs))
   if (renewed > 0) log.info({ rows: renewed }, 'MACs of rows are made with the current master key')
   // A process without a worker neither signs nor credits, so it needs no screening.
   if (settings.worker) await requireScreeningSettings(db, settings)
@@ -218,7 +215,7 @@ async function startService(
   const isSandbox = settings.mode === 'sandbox'
   const { shared: background } = backgroundNodes
   const acceptanceKey = await openAcceptanceKey(settings)
-  const macs = new WithdrawalMacs(masterKeys, tellForged(log, metrics.forged), acceptanceKey)
+  const macs = new RowMacs(masterKeys, tellForged(log, metrics.forged), acceptanceKey)
   const policies = new Policies(masterKeys, { sandbox: isSandbox })
   const timing = { meter: metrics.ledger, tracing, waitMsMax: settings.requestTimeoutMs }
   const ledger = new Ledger(nodes, { ...timing, macs, govern: governBy(policies) })
@@ -231,7 +228,7 @@ async function startService(
   const { port, baseUrl } = await addressOf(settings)
   const app = await buildApp({
     ...{ db, nodes, ledger, networks, settings, masterKeys, baseUrl, log, background, backgroundNodes },
-    ...{ tracing, meter: metrics.request, onLimit: metrics.limit, onForged: metrics.forged },
+    ...{ tracing, meter: metrics.request, onForged: metrics.forged },
     exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
     health: parts.health,
     beginAnew: parts.beginAnew,
@@ -298,7 +295,7 @@ const delivererOn =
  */
 async function openPayouts(
   { settings, nodes: { shared: db }, masterKeys, log, metrics }: Parts,
-  macs: WithdrawalMacs,
+  macs: RowMacs,
 ): Promise<{ networks: Networks; screening: Screening | undefined }> {
   const screening = await openScreening(settings, () => Promise.resolve(masterKeys))
   if (screening !== undefined) {

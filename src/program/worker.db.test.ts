@@ -17,7 +17,7 @@ import { Changes } from '../db/changes.ts'
 import { ServerCheck } from '../db/server-check.ts'
 import { CHECKER } from '../db/database.ts'
 import type { Transfer } from '../money/ledger/transfer.ts'
-import type { NetworkAdapter, Networks } from '../chains/network.ts'
+import type { NetworkAdapter, Networks } from '../networks/network.ts'
 import { Metrics } from '../upkeep/metrics/metrics.ts'
 import { startWorker } from './worker.ts'
 

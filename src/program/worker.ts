@@ -1,17 +1,16 @@
 import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
-import { usualMs, type Changes, type Rest } from '../db/changes.ts'
+import { usualMs, type Changes } from '../db/changes.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'
-import { failuresIn, ReportedFailures } from '../db/each-alone.ts'
 import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
 import { approveCooledAddresses } from '../resources/destination-addresses/approve-cooled-addresses.ts'
 import type { Deliverer } from '../deliveries/deliver.ts'
 import type { Ledger } from '../money/movements/queue.ts'
-import type { Loop, WorkerMeter } from '../upkeep/metrics/metrics.ts'
-import type { PayoutNetwork, NetworkAdapter, Networks } from '../chains/network.ts'
-import { withdrawalDueIn } from '../rails/lease.ts'
+import type { WorkerMeter } from '../upkeep/metrics/metrics.ts'
+import type { PayoutNetwork, NetworkAdapter, Networks } from '../networks/network.ts'
+import { withdrawalDueIn } from '../rails/payouts/lease.ts'
 import { runOrchestrations } from '../resources/orchestrations/run-orchestrations.ts'
 import { expireApprovals } from '../governance/approvals/approved-change.ts'
 import { deleteOldRows, deleteOldSimulation } from '../upkeep/retention/delete-old-rows.ts'
@@ -20,7 +19,6 @@ import { MovedHeads } from './audit-heads.ts'
 import { recordWaitingFreezes } from '../money/records/freezes.ts'
 import type { Settings } from '../settings.ts'
 import { generateEndedMonths } from '../resources/statements/generate-statements.ts'
-import type { Unattributed } from '../rails/deposits/unattributed.ts'
 import { auditSweeps } from '../rails/treasury/audit-sweeps.ts'
 import { creditDepositsOn, readable } from '../rails/deposits/credit-deposits.ts'
 import { depositDueIn, networksWithDeposits } from '../rails/deposits/incoming-transfers.ts'
@@ -31,59 +29,32 @@ import { seeDepositsOn } from '../rails/deposits/see-deposits.ts'
 import type { Step } from '../rails/payouts/next-step.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 import { traceSteps } from '../rails/payouts/trace-steps.ts'
-import { repeatUntil, type Round } from './repeat.ts'
+import { attempts, backingOff, every, repeatUntil, resting, type Attempts, type Round } from './repeat.ts'
 import { sweepDepositAddresses } from '../rails/treasury/sweep-deposit-addresses.ts'
 import { postRefills } from '../rails/treasury/refills.ts'
 import { watchNetworkFees } from '../rails/treasury/watch-network-fees.ts'
 import { watchCustody, watchWallets, type Seen, type Suspicions } from '../rails/treasury/watch-custody.ts'
 
-/** Rest after a failed round of payouts, deposits, screenings or deliveries. Each further failure doubles it, up to the most. */
-const FAILURE_PAUSE_MS = 1_000
-const FAILURE_PAUSE_MS_MAX = 8_000
-/** Rest between two reads of a network for deposits. */
-const DEPOSITS_EVERY_MS = 1_000
+const SECOND_MS = 1_000
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
 /** Simulated networks without deposits are read this often, so that the age of their last reading shows that they are read. */
 const ALL_DEPOSITS_EVERY_MS = 300_000
 /** Real networks without a new block are read this often: an operator may have made a waiting deposit due. */
 const SAME_BLOCK_MS_MAX = 30_000
 /** Rest between two rounds of sweeps. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
-/** Rest between two looks for transactions that a reorganisation removed. */
-const REBROADCASTS_EVERY_MS = 10_000
-/** Rest between two looks at what the wallets of real networks hold; in live mode it is compared with custody. */
-const CUSTODY_EVERY_MS = 60_000
-/** Least time between two comparisons of a real network's costs with the fees taken. */
-const NETWORK_FEES_EVERY_MS = 60_000
-/** Rest between two looks whether a month has ended. */
-const STATEMENTS_EVERY_MS = 60_000
-/** Rest between two looks for addresses whose cooling time is over. */
-const ADDRESS_BOOK_EVERY_MS = 2_000
-/** How long an approval of a change may outlive its deadline in lists. It cannot be used after its deadline. */
-const APPROVALS_EVERY_MS = 60_000
-/** Rest between two deletions of old rows, and while there are more. */
-const OLD_ROWS_EVERY_MS = 60_000
-const MORE_OLD_ROWS_MS = 1_000
-/** Rest between two looks at the weekly partitions, which are made four weeks ahead. */
-const PARTITIONS_EVERY_MS = 3_600_000
-/** Rest after tables were in use, or the round failed. */
-const PARTITIONS_RETRY_MS = 60_000
-
-/** Rest between two logs of the audit log's heads, and most heads of one line. */
-const AUDIT_HEADS_EVERY_MS = 60_000
+/** Most heads of the audit log in one line of the log. */
 const HEADS_OF_LINE = 100
-
 /** At the stop, deliveries under way get this long, but at most a quarter of the stop's limit. The others are repeated later. */
 const DELIVERIES_GRACE_MS = 5_000
-
-/** Rest between two looks whether a node has joined the cluster. */
-const NODES_EVERY_MS = 1_000
 
 export interface Worker {
   /** Finishes the rounds that are under way, and stops. */
   stop(): Promise<void>
 }
 
-interface Shared {
+interface Shared extends Attempts {
   /** The coordinator: for signing, deposits, and records without a customer. */
   db: Database
   ledger: Ledger
@@ -99,13 +70,9 @@ interface Shared {
   custodyEveryMs: number
   /** What this process and others change. Without it, idle loops do not rest longer. */
   changes?: Changes | undefined
-  /** Measures some work of a loop. Returns its result; undefined where it failed, which is logged, and the loop goes on. */
-  attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
-  /** Whether the last failure was of more than single records. */
-  isAway: () => boolean
 }
 
-type WorkerOptions = Omit<Shared, 'db' | 'custodyEveryMs' | 'attempt' | 'isAway'> & {
+type WorkerOptions = Omit<Shared, 'db' | 'custodyEveryMs' | keyof Attempts> & {
   db: Database | Nodes
   /** Makes what delivers the events of a node's customers; it has its own connections. */
   delivererOf?: (node: Node) => Deliverer
@@ -113,9 +80,7 @@ type WorkerOptions = Omit<Shared, 'db' | 'custodyEveryMs' | 'attempt' | 'isAway'
 }
 
 /** What the loops of one node's customers share. */
-interface OfNode extends Shared {
-  node: Node
-}
+type OfNode = Shared & { node: Node }
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
@@ -125,42 +90,19 @@ interface OfNode extends Shared {
  * its own loops for its customers: an unreachable node stops no others. Nodes that join get their loops within seconds.
  */
 export function startWorker(options: WorkerOptions): Worker {
-  const { meter, log, custodyEveryMs = CUSTODY_EVERY_MS, changes } = options
+  const { meter, log, custodyEveryMs = MINUTE_MS, changes } = options
   const stopping = new AbortController()
   // Every loop listens while it rests, and there is no limit to the number of real networks.
   setMaxListeners(0, stopping.signal)
-  const attempts = (node: string) => {
-    const where = node === '' ? {} : { node }
-    const reported = new ReportedFailures()
-    let away = false
-    async function attempt<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
-      try {
-        const result = await work
-        meter?.round(loop, true)
-        return result
-      } catch (error) {
-        meter?.round(loop, false)
-        const { ofRecords, rest } = failuresIn(error)
-        away = rest !== undefined
-        meter?.recordsFailed(loop, ofRecords.length)
-        for (const { record, cause } of reported.add(ofRecords))
-          log.error({ err: cause, loop, record, ...where }, 'a record cannot be worked on; the others go on')
-        if (rest !== undefined)
-          log.error({ err: rest, loop, ...where }, 'a round of the worker failed; trying again')
-        return undefined
-      }
-    }
-    return { attempt, isAway: () => away }
-  }
   const repeat = repeatUntil(stopping.signal, changes)
   const nodes = nodesOf(options.db)
-  const shared = { ...options, db: nodes.shared, custodyEveryMs, ...attempts('') }
+  const shared = { ...options, db: nodes.shared, custodyEveryMs, ...attempts(log, meter) }
   const running = new Map<string, Promise<void>>()
   const startNode = (node: Node) => {
     const { screening, delivererOf } = options
     const screener = screening && new Screener({ db: node.db, hints: node.hints, screening, log })
     const deliverer = delivererOf?.(node)
-    const ofNode = { ...shared, ...attempts(node.name), node }
+    const ofNode = { ...shared, ...attempts(log, meter, node.name), node }
     const isListed = () => nodes.list().some(({ name }) => name === node.name)
     const rounds = [
       ...roundsOfNode(ofNode),
@@ -176,7 +118,7 @@ export function startWorker(options: WorkerOptions): Worker {
   }
   const startNodes: Round = async () => {
     for (const node of nodes.list()) if (!running.has(node.name)) startNode(node)
-    return NODES_EVERY_MS
+    return SECOND_MS
   }
   const others = Promise.all([...roundsOf(shared), startNodes].map((round) => repeat(round)))
   return {
@@ -190,35 +132,6 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 }
 
-/** Work with the same rest after each round. */
-const every =
-  ({ attempt }: Shared, restMs: number, loop: Loop, work: () => Promise<unknown>): Round =>
-  async () => {
-    await attempt(loop, work())
-    return restMs
-  }
-
-/**
- * Rests longer after each failed round: a node that is away for minutes is not asked, and logged, many times a second. The failure
- * of single records makes no rest longer: they must not slow the others.
- */
-function backingOff({ isAway }: Pick<Shared, 'isAway'>, round: () => Promise<Rest | undefined>): Round {
-  let failures = 0
-  return async () => {
-    const rest = await round()
-    failures = rest === undefined ? (isAway() ? failures + 1 : 1) : 0
-    return rest ?? Math.min(FAILURE_PAUSE_MS * 2 ** (failures - 1), FAILURE_PAUSE_MS_MAX)
-  }
-}
-
-/** Work that returns how long it rests. Its requests to others go on between the rounds. */
-const resting = (shared: Shared, loop: Loop, work: () => Promise<Rest>): Round =>
-  backingOff(shared, async () => {
-    const { attempt } = shared
-    const rest = await attempt(loop, work())
-    return typeof rest === 'object' ? { ...rest, dueIn: () => attempt(loop, rest.dueIn()) } : rest
-  })
-
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
   const { db, networks, settings, log, meter } = shared
@@ -228,50 +141,92 @@ function roundsOf(shared: Shared): Round[] {
   const seen: Seen = (...found) => meter?.walletsSeen(...found)
   const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
   return [
-    ...all
-      .filter(([, adapter]) => adapter.rebroadcastTakenBack !== undefined)
-      .map(([network, adapter]) => rebroadcasts(shared, network, adapter)),
+    ...all.flatMap(([network, adapter]) =>
+      adapter.rebroadcastTakenBack === undefined ? [] : rebroadcasts(shared, network, adapter),
+    ),
     ...readable(new Map(real.flatMap((one) => [...one]))).map((one) => deposits(shared, ...one)),
     simulatedDeposits(shared, inDatabase),
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
-    oldRows(shared),
-    partitions(shared),
-    // Records the freezes that were placed while the node of the platform's audit log was unreachable.
-    every(shared, AUDIT_HEADS_EVERY_MS, 'audit_heads', () => recordWaitingFreezes(db)),
-    // A sandbox credits deposits that never came over a chain: its custody says nothing.
-    every(shared, shared.custodyEveryMs, 'custody', () =>
-      settings.mode === 'live'
-        ? watchCustody(db, networks, suspicions, seen)
-        : watchWallets(db, networks, seen),
+    // Rows that are too old (docs/guides/retention.md).
+    every(
+      shared,
+      'old_rows',
+      MINUTE_MS,
+      () => deleteOldRows(db),
+      ({ more }) => (more ? SECOND_MS : undefined),
     ),
-    every(shared, shared.custodyEveryMs, 'refills', () =>
+    ...(settings.mode === 'sandbox'
+      ? [every(shared, 'old_rows', HOUR_MS, () => deleteOldSimulation(db))]
+      : []),
+    // The partitions of four weeks to come are made, and those of old weeks dropped.
+    every(
+      shared,
+      'partitions',
+      MINUTE_MS,
+      () => keepPartitions(db, settings),
+      ({ done, postponed }) => {
+        if (done.length > 0) log.info({ done }, 'weekly partitions')
+        if (postponed.length === 0) return HOUR_MS
+        log.info({ tables: postponed }, 'weekly partitions: the tables were in use, trying again in a minute')
+      },
+    ),
+    // Records the freezes that were placed while the node of the platform's audit log was unreachable.
+    every(shared, 'audit_heads', MINUTE_MS, () => recordWaitingFreezes(db)),
+    // A sandbox credits deposits that never came over a chain: its custody says nothing.
+    every(shared, 'custody', shared.custodyEveryMs, async () => {
+      if (settings.mode === 'live') await watchCustody(db, networks, suspicions, seen)
+      else await watchWallets(db, networks, seen)
+    }),
+    every(shared, 'refills', shared.custodyEveryMs, () =>
       postRefills(db, networks, (refill) => log.info({ ...refill }, 'posted a refill from cold storage')),
     ),
   ]
 }
 
 function roundsOfNode(shared: OfNode): Round[] {
-  const { node } = shared
+  const { node, log } = shared
   const [inDatabase, ...real] = bySpeed(shared.networks)
+  const heads = new MovedHeads()
+  let newestPeriod: string | undefined
   return [
     payouts(shared, inDatabase, { startsOrchestrations: true }),
     ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
-    statements(shared),
-    every(shared, ADDRESS_BOOK_EVERY_MS, 'address_book', () => approveCooledAddresses(node.db, node.hints)),
-    // Approvals of withdrawals end in settlement.
-    every(shared, APPROVALS_EVERY_MS, 'approvals', () => expireApprovals(node.db, node.hints)),
-    auditHeads(shared),
+    // The statements of the ended months, once.
+    every(
+      shared,
+      'statements',
+      MINUTE_MS,
+      () => generateEndedMonths(node, newestPeriod),
+      (made) => {
+        newestPeriod = made?.period ?? newestPeriod
+        if (made !== undefined && made.generated.length > 0)
+          log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
+      },
+    ),
+    every(shared, 'address_book', 2 * SECOND_MS, () => approveCooledAddresses(node.db, node.hints)),
+    // Until then, one that cannot be used any more is in lists. Approvals of withdrawals end in settlement.
+    every(shared, 'approvals', MINUTE_MS, () => expireApprovals(node.db, node.hints)),
+    // A log that is kept elsewhere anchors the heads of the audit log's chains.
+    every(
+      shared,
+      'audit_heads',
+      MINUTE_MS,
+      () => heads.read(node.hints),
+      (moved) => {
+        for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
+          log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
+      },
+    ),
   ]
 }
 
 /** The networks that need no node, together, and each real network by itself: it may be slow. */
 function bySpeed(networks: Networks): [Networks, ...Networks[]] {
   const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
+  const real = all.filter(([, adapter]) => adapter.asksNode)
   return [
     new Map(all.filter(([, adapter]) => !adapter.asksNode)),
-    ...all
-      .filter(([, adapter]) => adapter.asksNode)
-      .map(([network, adapter]): Networks => new Map([[network, adapter]])),
+    ...real.map((one): Networks => new Map([one])),
   ]
 }
 
@@ -298,7 +253,7 @@ function payouts(
     if (performance.now() >= feesDueAt) {
       for (const [network, adapter] of networks)
         if (network !== 'WIRE') await checkNetworkFees(shared, network, adapter)
-      feesDueAt = performance.now() + NETWORK_FEES_EVERY_MS
+      feesDueAt = performance.now() + MINUTE_MS
     }
     const started = startsOrchestrations
       ? await attempt(
@@ -327,8 +282,7 @@ async function checkNetworkFees(
   network: CryptoNetwork,
   adapter: NetworkAdapter,
 ): Promise<void> {
-  const simulatedPrices = settings.mode === 'sandbox'
-  const found = await attempt('network_fees', watchNetworkFees(db, network, adapter, { simulatedPrices }))
+  const found = await attempt('network_fees', watchNetworkFees({ db, settings }, network, adapter))
   if (found === undefined) return
   const { frozen, unpriced } = found
   if (unpriced.length > 0)
@@ -355,7 +309,7 @@ function deposits(shared: Shared, network: CryptoNetwork, adapter: NetworkAdapte
     // If the node does not answer, the round reports why.
     const block = await adapter.newestBlock?.().catch(() => undefined)
     if (block !== undefined && last?.block === block && last.seen === seen && now < last.until)
-      return DEPOSITS_EVERY_MS
+      return SECOND_MS
     last = undefined
     const result = await attempt(
       'deposits',
@@ -368,10 +322,10 @@ function deposits(shared: Shared, network: CryptoNetwork, adapter: NetworkAdapte
     if (result?.isBehind === true) return 0
     const sighting = await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
     if (result === undefined || sighting === undefined) return undefined
-    if (block === undefined) return DEPOSITS_EVERY_MS
+    if (block === undefined) return SECOND_MS
     const dueMs = (await attempt('deposits', depositDueIn(db, network))) ?? SAME_BLOCK_MS_MAX
     last = { block, seen, until: now + Math.min(dueMs, SAME_BLOCK_MS_MAX) }
-    return DEPOSITS_EVERY_MS
+    return SECOND_MS
   })
 }
 
@@ -385,7 +339,7 @@ function simulatedDeposits(shared: Shared, networks: Networks): Round {
   if (bank?.simulatedWireMs !== undefined)
     rounds.set(
       'WIRE',
-      every(shared, DEPOSITS_EVERY_MS, 'deposits', () => endSimulatedWires({ db, ledger }, bank)),
+      every(shared, 'deposits', SECOND_MS, () => endSimulatedWires({ db, ledger }, bank)),
     )
   let allDueAt = 0
   return async () => {
@@ -395,7 +349,7 @@ function simulatedDeposits(shared: Shared, networks: Networks): Round {
     // If the query fails, each network's own round reports why.
     const found = isAllDue ? undefined : await networksWithDeposits(db).catch(() => undefined)
     const due = [...rounds].filter(([network]) => found?.has(network) ?? true)
-    if (due.length === 0) return { usualMs: DEPOSITS_EVERY_MS, dueIn: async () => undefined }
+    if (due.length === 0) return { usualMs: SECOND_MS, dueIn: async () => undefined }
     const rests = await Promise.all(due.map(([, round]) => round()))
     return Math.min(...rests.map(usualMs))
   }
@@ -407,12 +361,13 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
     await attempt('sweeps', sweepDepositAddresses({ db, networks, settings }))
     for (const [network, adapter] of networks) {
       if (network === 'WIRE' || adapter.sweep === undefined) continue
-      const report = ({ customer_id, asset, crypto_tx_hash }: Unattributed) =>
+      const audit = auditSweeps(db, network, ({ customer_id, asset, crypto_tx_hash }) =>
         log.error(
           { customer_id, network, asset, crypto_tx_hash },
           'what was swept is in no deposit: bursar deposits list --unattributed',
-        )
-      await attempt('sweeps', auditSweeps(db, network, report))
+        ),
+      )
+      await attempt('sweeps', audit)
     }
     return SWEEPS_EVERY_MS
   }
@@ -422,16 +377,16 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
  * Broadcasts transactions again that a reorganisation removed. It does so even on a frozen network, because it signs nothing. A
  * transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions yet.
  */
-function rebroadcasts(
-  { log, meter, attempt }: Shared,
-  network: PayoutNetwork,
-  adapter: NetworkAdapter,
-): Round {
+function rebroadcasts(shared: Shared, network: PayoutNetwork, adapter: NetworkAdapter): Round {
+  const { log, meter } = shared
   let before = new Set<number>()
   let reported = ''
-  return async () => {
-    const lost = await attempt('rebroadcasts', adapter.rebroadcastTakenBack!())
-    if (lost !== undefined) {
+  return every(
+    shared,
+    'rebroadcasts',
+    10 * SECOND_MS,
+    () => adapter.rebroadcastTakenBack!(),
+    (lost) => {
       const still = lost.filter(({ nonce }) => before.has(nonce))
       before = new Set(lost.map(({ nonce }) => nonce))
       meter?.takenBack(network, still.length)
@@ -439,58 +394,6 @@ function rebroadcasts(
       if (still.length > 0 && nonces !== reported)
         log.error({ network, transactions: still }, 'the chain has taken back transactions that had ended')
       reported = nonces
-    }
-    return REBROADCASTS_EVERY_MS
-  }
-}
-
-/** Generates the statements of the ended months, once. */
-function statements({ node, log, attempt }: OfNode): Round {
-  let done: string | undefined
-  return async () => {
-    const made = await attempt('statements', generateEndedMonths(node, done))
-    done = made?.period ?? done
-    if (made !== undefined && made.generated.length > 0)
-      log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
-    return STATEMENTS_EVERY_MS
-  }
-}
-
-/** Deletes rows that are too old (docs/guides/retention.md). */
-function oldRows({ db, settings, attempt }: Shared): Round {
-  let simulationDueAt = 0
-  return async () => {
-    const result = await attempt('old_rows', deleteOldRows(db))
-    if (settings.mode === 'sandbox' && performance.now() >= simulationDueAt) {
-      await attempt('old_rows', deleteOldSimulation(db))
-      simulationDueAt = performance.now() + PARTITIONS_EVERY_MS
-    }
-    return result?.more === true ? MORE_OLD_ROWS_MS : OLD_ROWS_EVERY_MS
-  }
-}
-
-/** Makes the partitions of the weeks to come, and drops those of old weeks. */
-function partitions({ db, settings, log, attempt }: Shared): Round {
-  return async () => {
-    const kept = await attempt('partitions', keepPartitions(db, settings))
-    if (kept === undefined) return PARTITIONS_RETRY_MS
-    if (kept.done.length > 0) log.info({ done: kept.done }, 'weekly partitions')
-    if (kept.postponed.length === 0) return PARTITIONS_EVERY_MS
-    log.info(
-      { tables: kept.postponed },
-      'weekly partitions: the tables were in use, trying again in a minute',
-    )
-    return PARTITIONS_RETRY_MS
-  }
-}
-
-/** Logs the heads of the audit log's chains that moved, so that a log kept elsewhere anchors them. */
-function auditHeads({ node, log, attempt }: OfNode): Round {
-  const heads = new MovedHeads()
-  return async () => {
-    const moved = (await attempt('audit_heads', heads.read(node.hints))) ?? []
-    for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
-      log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
-    return AUDIT_HEADS_EVERY_MS
-  }
+    },
+  )
 }

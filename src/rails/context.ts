@@ -1,4 +1,6 @@
-import type { Networks } from '../chains/network.ts'
+import type { UsdPrices } from '../contract/assets/usd-value.ts'
+import { usdPrices } from '../money/records/usd-prices.ts'
+import type { Networks, Payer, PayoutNetwork } from '../networks/network.ts'
 import type { Database } from '../db/database.ts'
 import type { Ledger } from '../money/movements/queue.ts'
 import type { Settings } from '../settings.ts'
@@ -10,4 +12,14 @@ export interface RailsContext {
   ledger: Ledger
   networks: Networks
   settings: Settings
+}
+
+/** The newest prices in USD; in a sandbox also simulated ones. */
+export const pricesIn = ({ db, settings }: Pick<RailsContext, 'db' | 'settings'>): Promise<UsdPrices> =>
+  usdPrices(db, settings.mode === 'sandbox')
+
+/** A network, and the adapter that pays withdrawals over it. */
+export interface Rail {
+  network: PayoutNetwork
+  adapter: Payer
 }

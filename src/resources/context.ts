@@ -1,8 +1,7 @@
 import type { Database } from '../db/database.ts'
 import type { Nodes } from '../db/nodes.ts'
-import type { CustomerLimits } from '../money/records/customer-limits.ts'
 import type { Policies } from '../governance/policy/policy.ts'
-import type { RowMacs } from '../money/records/row-macs.ts'
+import type { RowMacs } from '../audit/row-macs.ts'
 import type { RailsContext } from '../rails/context.ts'
 import type { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 
@@ -17,7 +16,6 @@ export interface Context extends RailsContext {
   webhookSecrets: WebhookSecrets
   policies: Policies
   rowMacs: RowMacs
-  limits: CustomerLimits
   /** The public URL of this service, and its token issuer. No slash at the end. */
   baseUrl: string
   /** Empties the sandbox and starts the service again; undefined where it may not be emptied. */

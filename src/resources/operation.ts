@@ -1,4 +1,4 @@
-import { Type, type TObject, type TSchema } from 'typebox'
+import { Type, type Static, type TObject, type TSchema } from 'typebox'
 import type { Context } from './context.ts'
 import { Closed, Filter, FilterValue, FilterWithoutCommas, Uuid } from '../contract/fields.ts'
 import {
@@ -12,7 +12,7 @@ import {
 } from '../http/lists.ts'
 import type { OperatorScope } from '../contract/scopes.ts'
 import type { Definition, Operation } from '../http/operation.ts'
-import type { SealedName } from '../money/records/row-macs.ts'
+import type { SealedName } from '../audit/row-macs.ts'
 
 /**
  * Declares one operation: its route, scope, schemas and handler. The schemas validate requests, serialise replies and
@@ -46,9 +46,19 @@ export const readOperation = <Q extends TObject | undefined = undefined, R exten
     example: { params: { id: example } },
   })
 
-type OfOperators<P, Q, B> = Omit<
-  Definition<Context, P, Q, B, ReturnType<typeof Type.Unknown>>,
-  'tag' | 'reply' | 'scope' | 'forOperators'
+/** What an operation for operators can reach: also a command that runs it without a service has this. */
+export type OperatorContext = Pick<
+  Context,
+  'db' | 'shared' | 'nodes' | 'ledger' | 'settings' | 'policies' | 'rowMacs'
+>
+
+export type OperatorOperation<Reply = unknown> = Omit<Operation, 'run'> & {
+  run: (request: never) => Promise<Reply>
+}
+
+type OfOperators<P, Q, B, R> = Omit<
+  Definition<OperatorContext, P, Q, B, R>,
+  'tag' | 'scope' | 'forOperators'
 > & { scope: OperatorScope }
 
 /** Declares an operation for operators alone (docs/reference/operators.md). A second request of it changes nothing, by default. */
@@ -56,16 +66,16 @@ export const operatorOperation = <
   P extends TObject | undefined = undefined,
   Q extends TObject | undefined = undefined,
   B extends TObject | undefined = undefined,
+  R extends TSchema = TSchema,
 >(
-  definition: OfOperators<P, Q, B>,
-): Operation =>
-  operation({
+  definition: OfOperators<P, Q, B, R>,
+): OperatorOperation<Static<R>> =>
+  operation<P, Q, B, R>({
     repeats: 'HARMLESS',
     ...definition,
-    tag: 'Governance',
-    reply: Type.Unknown(),
+    tag: 'Operators',
     forOperators: true,
-  })
+  }) as OperatorOperation<Static<R>>
 
 /** The query of a list, as its schema has validated it. */
 export type ListQuery = Record<string, unknown>
@@ -112,7 +122,6 @@ interface ListDefinition<Row> extends Pick<
   'url' | 'scope' | 'tag' | 'summary' | 'description' | 'problems'
 > {
   example: Record<string, unknown>
-  /** The list's name, for its cursors. */
   list: string
   item: TSchema
   /** The statement without its `where`. The customer's id is `$1`. */

@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { get } from '../api.ts'
 import { inWords } from '../format.ts'
-import { useCall, useEventsOf, useRecords } from '../load.ts'
+import { useCall, useEventsOf, useProfiles } from '../load.ts'
 import {
   Actor,
   Amount,
@@ -17,17 +18,17 @@ import {
   Time,
   Title,
 } from '../parts.tsx'
-import type { Approval, DestinationAddress, Page, Profile, ReadApproval } from '../records.ts'
+import type { Approval, Approver, DestinationAddress, Page, ReadApproval } from '../records.ts'
 import { RuleInForce } from '../policy.tsx'
 import { isPayment, readStatement, type SignedPayment, type Statement } from '../statement.ts'
 import { may } from '../session.ts'
 import { ChangeOf, MakeChange } from './approved-change.tsx'
 import { TimeLeft } from './approvals.tsx'
-import { Decide, useApprovers, type Approver } from './decide.tsx'
+import { Decide, useApprovers } from './decide.tsx'
 
 /** One approval: what is decided, as the text to sign says it; who has signed; and the person's own decision. */
 
-const callOf = (id: string) => ({ method: 'GET', path: `/v2/approvals/${id}` }) as const
+const callOf = (id: string) => get(`/v2/approvals/${id}`)
 
 export function ApprovalPage({ id }: { id: string }) {
   const reading = useCall<ReadApproval>(callOf(id))
@@ -109,7 +110,7 @@ function Payment({
 }: {
   of: SignedPayment
 }) {
-  const profile = useRecords<Profile>('/v2/profiles', 'funding:read_profile', [profile_id]).get(profile_id)
+  const profile = useProfiles([profile_id]).get(profile_id)
   return (
     <>
       <div class="of-record">
@@ -148,11 +149,11 @@ function Payment({
 function Known({ network, address }: { network: string; address: string }) {
   const { data } = useCall<Page<DestinationAddress>>(
     may('transfer:read_crypto_destination_address')
-      ? {
-          method: 'GET',
-          path: '/v2/transfer/crypto-destination-addresses',
-          query: { addresses: [address], crypto_networks: [network], order: 'ASC' },
-        }
+      ? get('/v2/transfer/crypto-destination-addresses', {
+          addresses: [address],
+          crypto_networks: [network],
+          order: 'ASC',
+        })
       : undefined,
   )
   const [known] = data.value?.items ?? []

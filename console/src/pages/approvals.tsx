@@ -47,11 +47,7 @@ const columnsOf = (
       <Link to={`approvals/${id}`}>{inWords(transfers.get(subject.id)?.type ?? subject.type)}</Link>
     ),
   },
-  amountColumn(
-    'Amount',
-    ({ subject }) => transfers.get(subject.id)?.amount,
-    ({ subject }) => transfers.get(subject.id)?.asset,
-  ),
+  amountColumn('Amount', ({ subject }) => transfers.get(subject.id)),
   {
     name: 'To, or the change',
     cell: (approval) => {

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Action } from '../action.tsx'
-import type { Call } from '../api.ts'
+import { get, type Call } from '../api.ts'
 import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
@@ -34,9 +34,7 @@ export function ChangeOf({ approval }: { approval: Approval }) {
 /** The policy that is proposed, against the one in force; of an ended approval, against the one of that time. */
 function PolicyChange({ approval, document }: { approval: Approval; document: PolicyDocument }) {
   const { policy_version: asked } = approval
-  const call: Call = isOpen(approval)
-    ? { method: 'GET', path: '/v2/policy' }
-    : { method: 'GET', path: '/v2/policy/versions', query: { before: asked + 1 } }
+  const call: Call = isOpen(approval) ? get('/v2/policy') : get('/v2/policy/versions', { before: asked + 1 })
   const read = useCall<Policy | { items: { policy: Policy }[] }>(call)
   const found = read.data.value
   if (found === undefined) return <Answered of={read}>{() => null}</Answered>
@@ -77,7 +75,7 @@ function Members({ of: { operation, target, values } }: { of: ChangeToApprove })
   const path = operation.startsWith('PUT ') ? PRESENT[target.type]?.(target.id) : undefined
   const { data } = useCall<
     Record<string, unknown> & { items?: (Record<string, unknown> & { id: string })[] }
-  >(path === undefined ? undefined : { method: 'GET', path })
+  >(path === undefined ? undefined : get(path))
   const present = data.value?.items?.find(({ id }) => id === target.id) ?? data.value
   const members = Object.entries(values).map(([name, after]) => ({ name, before: present?.[name], after }))
   return members.length === 0 ? null : (

@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { Action } from '../action.tsx'
-import { send, type Call } from '../api.ts'
+import { type Call, get, send } from '../api.ts'
 import { save } from '../export.tsx'
 import { groupDigits } from '../format.ts'
 import { Id, Status } from '../parts.tsx'
 import type { ChainVerification } from '../records.ts'
 
-const CALL: Call = { method: 'GET', path: '/v2/audit-log/verification' }
+const CALL: Call = get('/v2/audit-log/verification')
 
 /** A button that recomputes the audit log's whole hash chain, and the chain's head as a file for an auditor to keep. */
 export function AuditChain() {

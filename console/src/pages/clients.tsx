@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Action } from '../action.tsx'
+import { post, put, remove } from '../api.ts'
 import { Choice, filterOf, useList, type Column } from '../list.tsx'
 import { Actor, Id, ShownOnce, Status, Time, Title } from '../parts.tsx'
 import type { ApiClient } from '../records.ts'
@@ -99,11 +100,7 @@ function NewClient({ show }: { show: (made: Made) => void }) {
       </fieldset>
       <Action<Made>
         fields={[{ name: 'name', label: 'Name, for people' }]}
-        call={({ name }) => ({
-          method: 'POST',
-          path: '/v2/operators/clients',
-          body: { name, scopes: chosen.value },
-        })}
+        call={({ name }) => post('/v2/operators/clients', { name, scopes: chosen.value })}
         kind="main"
         done={(answer) => {
           chosen.value = []
@@ -148,11 +145,7 @@ function columnsOf(again: () => void, show: (made: Made) => void, grace: string)
           <>
             <Action<Made>
               scope="api_creds:rotate_credentials"
-              call={{
-                method: 'POST',
-                path: `${PATH}/${client_id}/rotate`,
-                body: { grace_seconds: Number(grace) },
-              }}
+              call={post(`${PATH}/${client_id}/rotate`, { grace_seconds: Number(grace) })}
               done={show}
               ask={`Make a new secret, and accept the previous one for ${GRACE[grace]}?`}
             >
@@ -162,14 +155,14 @@ function columnsOf(again: () => void, show: (made: Made) => void, grace: string)
               scope="operators:write_client"
               summary="Rename"
               fields={[{ name: 'name', label: 'Name' }]}
-              call={(body) => ({ method: 'PUT', path: `/v2/operators/clients/${client_id}`, body })}
+              call={(body) => put(`/v2/operators/clients/${client_id}`, body)}
               done={() => again()}
             >
               Rename
             </Action>
             <Action
               scope="api_creds:delete_credentials"
-              call={{ method: 'DELETE', path: `${PATH}/${client_id}` }}
+              call={remove(`${PATH}/${client_id}`)}
               done={() => again()}
               ask="Delete it? Its secret and its access tokens end within a second."
               kind="danger"

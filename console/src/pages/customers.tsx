@@ -1,32 +1,16 @@
 import { Action } from '../action.tsx'
-import { groupDigits, inWords } from '../format.ts'
+import { get, post } from '../api.ts'
 import { Freezes } from '../freezes.tsx'
 import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Id, Status, Time, Title } from '../parts.tsx'
+import type { Customer } from '../records.ts'
 import { chooseCustomer, customer, nameOfCustomer, readSession, session } from '../session.ts'
 import { TableOf } from '../tables.tsx'
 
-/** The customers of the deployment; of the chosen one, its freezes and its limits. */
+/** The customers of the deployment; of the chosen one, its freezes. */
 
-interface Customer {
-  customer_id: string
-  name: string
-  created_at: string
-  disabled_at: string | null
-  clients: number
-  profiles: number
-}
-
-interface Limit {
-  limit: string
-  value: number
-  is_default: boolean
-  records?: number
-}
-
-const customers = { method: 'GET', path: '/v2/operators/customers' } as const
-const limits = { method: 'GET', path: '/v2/operators/limits' } as const
+const customers = get('/v2/operators/customers')
 
 const COLUMNS: Column<Customer>[] = [
   { name: 'Name', onCard: 1, cell: ({ name }) => name },
@@ -70,7 +54,7 @@ export function CustomersPage() {
       <Action
         scope="operators:write_customer"
         fields={[{ name: 'name', label: 'Name of a new customer' }]}
-        call={(values) => ({ method: 'POST', path: customers.path, body: values })}
+        call={(values) => post(customers.path, values)}
         done={() => {
           read.again()
           void readSession()
@@ -80,62 +64,6 @@ export function CustomersPage() {
       </Action>
       <h2>{nameOfCustomer()}</h2>
       <Freezes />
-      <Limits />
     </>
-  )
-}
-
-function Limits() {
-  const read = useCall<{ items: Limit[] }>(limits)
-  const columns: Column<Limit>[] = [
-    { name: 'Limit', onCard: 1, cell: ({ limit }) => inWords(limit) },
-    {
-      name: 'Value',
-      number: true,
-      onCard: 2,
-      cell: ({ value, is_default }) => (
-        <>
-          {value === 0 ? 'none' : groupDigits(String(value))} {is_default && <small>default</small>}
-        </>
-      ),
-    },
-    {
-      name: 'Used',
-      number: true,
-      cell: ({ records }) => records !== undefined && groupDigits(String(records)),
-    },
-    {
-      name: 'Change',
-      onCard: 4,
-      cell: ({ limit, value, is_default }) => (
-        <Action
-          scope="operators:write_customer"
-          summary="Change"
-          fields={[
-            {
-              name: 'value',
-              label: 'Most; 0 for no limit, empty for the default',
-              value: is_default ? '' : String(value),
-              optional: true,
-              size: 10,
-            },
-          ]}
-          call={({ value: given = '' }) => ({
-            method: 'PUT',
-            path: `${limits.path}/${limit}`,
-            body: given === '' ? {} : { value: /^\d{1,10}$/.test(given) ? Number(given) : given },
-          })}
-          done={() => read.again()}
-        >
-          Set
-        </Action>
-      ),
-    },
-  ]
-  return (
-    <section>
-      <h3>Limits</h3>
-      <TableOf of={read} call={limits} name="Limits" columns={columns} keyOf={({ limit }) => limit} isPart />
-    </section>
   )
 }

@@ -1,29 +1,17 @@
 import type { ComponentChildren } from 'preact'
 import { Action } from '../action.tsx'
-import { send } from '../api.ts'
+import { get, post, send } from '../api.ts'
 import { useCall } from '../load.ts'
 import { Link } from '../parts.tsx'
 import { signText, type ApproverPasskey } from '../passkey.ts'
-import type { Approval } from '../records.ts'
+import type { Approval, Approver } from '../records.ts'
 import { may, session } from '../session.ts'
 import { isPayment, type Decision, type Statement, type ToSign } from '../statement.ts'
 import { isOpen } from './approvals.tsx'
 
 /** The person's own decision about an approval, signed with a passkey. */
 
-export interface Approver {
-  id: string
-  name: string
-  role: string
-  status: 'ACTIVE' | 'REVOKED'
-  operator_id?: string
-  client_id?: string
-  /** Of a passkey; the others have a key file. */
-  credential_id?: string
-  rp_id?: string
-}
-
-const approvers = { method: 'GET', path: '/v2/operators/approvers' } as const
+const approvers = get('/v2/operators/approvers')
 
 export const useApprovers = () =>
   useCall<{ items: Approver[] }>(may('operators:read_approver') ? approvers : undefined)
@@ -120,7 +108,7 @@ function Buttons({
 }: Omit<DecideProps, 'approvers'> & { passkey: ApproverPasskey; mayApprove: boolean }) {
   const decide = async (decision: Decision) => {
     const body = await signText(toSign[decision], passkey)
-    await send({ method: 'POST', path: `/v2/approvals/${id}/${decision.toLowerCase()}`, body })
+    await send(post(`/v2/approvals/${id}/${decision.toLowerCase()}`, body))
   }
   const ends = isPayment(statement.subject)
     ? 'Reject it? The payment fails, and its total returns to the profile.'

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { Action } from '../action.tsx'
+import { get, post } from '../api.ts'
 import { dayOf } from '../format.ts'
 import { Choice, filterOf, useList, type Column } from '../list.tsx'
 import { useCall, useFresh } from '../load.ts'
@@ -50,7 +51,7 @@ export function EventsPage() {
   )
 }
 
-const webhooks = { method: 'GET', path: '/v2/webhooks', query: { limit: 100 } } as const
+const webhooks = get('/v2/webhooks', { limit: 100 })
 
 function Webhooks() {
   const secret = useSignal('')
@@ -64,7 +65,6 @@ function Webhooks() {
         of={read}
         name="Webhooks"
         none="There is no webhook."
-        keyOf={({ id }) => id}
         isPart
         columns={[
           {
@@ -96,11 +96,13 @@ function Webhooks() {
           { name: 'url', label: 'URL', size: 40, placeholder: 'https://' },
           { name: 'event_types', label: 'Events, with commas between', size: 24, value: '*' },
         ]}
-        call={({ name, url, event_types = '' }) => ({
-          method: 'POST',
-          path: webhooks.path,
-          body: { name, url, event_types: event_types.split(/[\s,]+/).filter((type) => type !== '') },
-        })}
+        call={({ name, url, event_types = '' }) =>
+          post(webhooks.path, {
+            name,
+            url,
+            event_types: event_types.split(/[\s,]+/).filter((type) => type !== ''),
+          })
+        }
         kind="main"
         done={(answer) => {
           secret.value = answer.secret
@@ -115,7 +117,7 @@ function Webhooks() {
 
 /** A webhook's latest deliveries, and the actions on those that did not arrive. */
 function Deliveries({ webhook }: { webhook: Webhook }) {
-  const call = { method: 'GET', path: `/v2/webhooks/${webhook.id}/deliveries`, query: { limit: 20 } } as const
+  const call = get(`/v2/webhooks/${webhook.id}/deliveries`, { limit: 20 })
   const read = useCall<Page<WebhookDelivery>>(call)
   return (
     <>
@@ -126,7 +128,6 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
         call={call}
         name="Latest deliveries"
         none="Nothing was sent to it yet."
-        keyOf={({ id }) => id}
         columns={deliveryColumns(webhook.id, () => read.again())}
         isPart
       />
@@ -143,11 +144,7 @@ const deliveryColumns = (webhookId: string, again: () => void): Column<WebhookDe
     name: 'Actions',
     onCard: 5,
     cell: ({ id }) => (
-      <Action
-        scope={WRITE}
-        call={{ method: 'POST', path: `/v2/events/${id}/resend`, body: { webhook_id: webhookId } }}
-        done={again}
-      >
+      <Action scope={WRITE} call={post(`/v2/events/${id}/resend`, { webhook_id: webhookId })} done={again}>
         Send again
       </Action>
     ),
@@ -171,11 +168,11 @@ function Actions({ webhook: { id, failing_since }, again }: { webhook: Webhook; 
   return (
     <>
       <div class="buttons">
-        <Action call={{ method: 'POST', path: `${path}/test`, body: { type: TEST } }} done={again}>
+        <Action call={post(`${path}/test`, { type: TEST })} done={again}>
           Send a test event
         </Action>
         <Action<{ recovered: number; next_page_cursor?: string }>
-          call={{ method: 'POST', path: `${path}/recover`, body: { since, page_cursor: cursor.value } }}
+          call={post(`${path}/recover`, { since, page_cursor: cursor.value })}
           ask={
             cursor.value === undefined
               ? `Send again each event since ${dayOf(since)} that did not arrive?`
@@ -190,7 +187,7 @@ function Actions({ webhook: { id, failing_since }, again }: { webhook: Webhook; 
           {cursor.value === undefined ? 'Send all again' : 'Send the next ones again'}
         </Action>
         <Action<{ secret: string }>
-          call={{ method: 'POST', path: `${path}/rotate-secret`, body: {} }}
+          call={post(`${path}/rotate-secret`, {})}
           ask="Make a new signing secret? For a day, the previous one signs, too."
           done={(answer) => (secret.value = answer.secret)}
         >
@@ -220,7 +217,7 @@ function AttemptsOf({
 }) {
   const isOpen = useSignal(false)
   const path = `/v2/webhooks/${webhook_id}/deliveries/${id}/attempts`
-  const { data, error } = useCall<Page<Attempt>>(isOpen.value ? { method: 'GET', path } : undefined)
+  const { data, error } = useCall<Page<Attempt>>(isOpen.value ? get(path) : undefined)
   return (
     <details
       onToggle={({ currentTarget }) => {

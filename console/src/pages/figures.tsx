@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { send } from '../api.ts'
+import { get, send } from '../api.ts'
 import { Sparkline } from '../chart.tsx'
 import { ago } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
@@ -216,7 +216,13 @@ export const BalancesOfAll = ({
               />
             ),
           },
-          { ...amountColumn<BalanceHistory>('Available', (of) => of.points.at(-1)!.available), onCard: 2 },
+          {
+            ...amountColumn<BalanceHistory>('Available', ({ points, asset }) => ({
+              amount: points.at(-1)!.available,
+              asset,
+            })),
+            onCard: 2,
+          },
           {
             name: 'Value',
             number: true,
@@ -261,10 +267,10 @@ export function BalancesByProfile({ profiles, reading }: { profiles: Page<Profil
     profiles.items,
     ({ id }) => `${id} ${reading}`,
     async (profile, signal): Promise<OfProfile[]> => {
-      const { items } = await send<{ items: Balance[] }>(
-        { method: 'GET', path: `/v2/profiles/${profile.id}/balances` },
-        { background: reading > 0, signal },
-      )
+      const { items } = await send<{ items: Balance[] }>(get(`/v2/profiles/${profile.id}/balances`), {
+        background: reading > 0,
+        signal,
+      })
       return items.length === 0 ? [{ profile }] : items.map((balance) => ({ profile, balance }))
     },
   )

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { Call } from '../api.ts'
+import { get, type Call } from '../api.ts'
 import { downSince } from '../connection.ts'
 import { inWords, readable } from '../format.ts'
 import { Frozen, FreezesOfCustomer, useFreezes } from '../freezes.tsx'
@@ -21,7 +21,7 @@ import { UndeliveredEvents, useUndelivered } from './undelivered.tsx'
 /** The home page: four figures; what needs a person, and nothing else; then what waits, the latest transfers and balances. */
 
 const SHOWN = 10
-const transfers = { method: 'GET', path: '/v2/transfer/transfers' } as const
+const transfers = get('/v2/transfer/transfers')
 const waiting = { ...transfers, query: { statuses: ['PENDING'], order: 'ASC', limit: 100 } }
 const latest = { ...transfers, query: { statuses: ['COMPLETED', 'FAILED'], limit: SHOWN } }
 /** What waiting transfers are compared with. */
@@ -29,18 +29,14 @@ const completedOf = (types: readonly string[]) => ({
   ...transfers,
   query: { type: types, statuses: ['COMPLETED'], limit: 100 },
 })
-const approvals = {
-  method: 'GET',
-  path: '/v2/approvals',
-  query: { statuses: ['PENDING'], order: 'ASC', limit: SHOWN },
-} as const
-const webhooks = { method: 'GET', path: '/v2/webhooks', query: { limit: 100 } } as const
-const networks = { method: 'GET', path: '/v2/networks' } as const
-const profiles = { method: 'GET', path: '/v2/profiles', query: { order: 'ASC', limit: SHOWN } } as const
-const history = { method: 'GET', path: '/v2/balances/history' } as const
-const volumes = { method: 'GET', path: '/v2/transfer/volumes' } as const
-const wires = { method: 'GET', path: '/v2/operators/wires' } as const
-const activity = { method: 'GET', path: '/v2/operators/activity' } as const
+const approvals = get('/v2/approvals', { statuses: ['PENDING'], order: 'ASC', limit: SHOWN })
+const webhooks = get('/v2/webhooks', { limit: 100 })
+const networks = get('/v2/networks')
+const profiles = get('/v2/profiles', { order: 'ASC', limit: SHOWN })
+const history = get('/v2/balances/history')
+const volumes = get('/v2/transfer/volumes')
+const wires = get('/v2/operators/wires')
+const activity = get('/v2/operators/activity')
 
 /** Sums cost more than lists, and are read less often. */
 const SUMS_MS = 10_000

@@ -1,4 +1,5 @@
 import { Action } from '../action.tsx'
+import { get, post } from '../api.ts'
 import { inWords } from '../format.ts'
 import { Choice, filterOf, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
@@ -38,11 +39,7 @@ export function IdentitiesPage() {
 }
 
 export function IdentityPage({ id }: { id: string }) {
-  const call = {
-    method: 'GET',
-    path: `${PATH}/${id}`,
-    query: { include_details: true, include_institution_members: true },
-  } as const
+  const call = get(`${PATH}/${id}`, { include_details: true, include_institution_members: true })
   const read = useCall<Identity>(call)
   return (
     <>
@@ -93,11 +90,10 @@ function Decisions({
       {decisions.map(([decision, name, ask, kind]) => (
         <Action
           key={decision}
-          call={{
-            method: 'POST',
-            path: `/v2/operators/identities/${id}/decisions`,
-            body: { decision, ...(decision === 'APPROVE' && { seen: updated_at }) },
-          }}
+          call={post(`/v2/operators/identities/${id}/decisions`, {
+            decision,
+            ...(decision === 'APPROVE' && { seen: updated_at }),
+          })}
           ask={ask}
           {...(kind !== undefined && { kind })}
           done={again}
@@ -110,11 +106,7 @@ function Decisions({
 }
 
 function Accounts({ identityId }: { identityId: string }) {
-  const call = {
-    method: 'GET',
-    path: '/v2/identity/accounts',
-    query: { identity_ids: identityId, limit: 100 },
-  } as const
+  const call = get('/v2/identity/accounts', { identity_ids: identityId, limit: 100 })
   const read = useCall<{ items: Account[] }>(call)
   const columns: Column<Account>[] = [
     { name: 'Account', onCard: 1, cell: ({ description, type }) => description ?? inWords(type) },
@@ -134,7 +126,7 @@ function Accounts({ identityId }: { identityId: string }) {
         return (
           <Action
             scope={WRITE}
-            call={{ method: 'POST', path: `/v2/operators/accounts/${id}/decisions`, body: { decision } }}
+            call={post(`/v2/operators/accounts/${id}/decisions`, { decision })}
             ask={ask}
             done={() => read.again()}
           >
@@ -147,15 +139,7 @@ function Accounts({ identityId }: { identityId: string }) {
   return (
     <section>
       <h2>Accounts</h2>
-      <TableOf
-        of={read}
-        call={call}
-        name="Accounts"
-        none="It has no account."
-        columns={columns}
-        keyOf={({ id }) => id}
-        isPart
-      />
+      <TableOf of={read} call={call} name="Accounts" none="It has no account." columns={columns} isPart />
     </section>
   )
 }

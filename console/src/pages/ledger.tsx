@@ -1,27 +1,31 @@
+import { get } from '../api.ts'
 import { csvOf, textCell } from '../csv.ts'
 import { fileOf, save } from '../export.tsx'
 import { inWords } from '../format.ts'
 import { createdAt, Filters, Period, Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Answered, Curl, Time, Title } from '../parts.tsx'
+import type { LedgerBalances } from '../records.ts'
 import { amountColumn } from '../tables.tsx'
 
 /** The balances of the ledger's accounts for a time: what the bank's statement and the wallets are compared with. */
 
 const FIGURES = ['opening', 'debit', 'credit', 'closing'] as const
-type Balance = Record<'account' | 'asset' | (typeof FIGURES)[number], string>
-type Balances = Record<'from' | 'to', string> & Record<'items' | 'sums', Balance[]>
+type Balance = LedgerBalances['items'][number]
 
 const COLUMNS: Column<Balance>[] = [
   { name: 'Account', onCard: 0, cell: ({ account }) => (account === 'all' ? <strong>all</strong> : account) },
-  ...FIGURES.map((name) => ({ ...amountColumn<Balance>(inWords(name), (of) => of[name]), named: true })),
+  ...FIGURES.map((name) => ({
+    ...amountColumn<Balance>(inWords(name), ({ asset, [name]: amount }) => ({ amount, asset })),
+    named: true,
+  })),
 ]
 
 /** The accounts of each asset, and behind them their sum. */
-const withSums = ({ items, sums }: Balances) =>
+const withSums = ({ items, sums }: LedgerBalances) =>
   sums.flatMap((sum) => [...items.filter(({ asset }) => asset === sum.asset), sum])
 
-const rowsOf = (of: Balances) => [
+const rowsOf = (of: LedgerBalances) => [
   ['from', 'to', 'account', 'asset', ...FIGURES],
   ...withSums(of).map((one) => [
     ...[of.from, of.to, one.account, one.asset].map(textCell),
@@ -30,8 +34,8 @@ const rowsOf = (of: Balances) => [
 ]
 
 export function LedgerPage() {
-  const call = { method: 'GET', path: '/v2/operators/ledger/balances', query: createdAt() } as const
-  const read = useCall<Balances>(call)
+  const call = get('/v2/operators/ledger/balances', createdAt())
+  const read = useCall<LedgerBalances>(call)
   const { value } = read.data
   return (
     <>

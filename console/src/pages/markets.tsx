@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { setQuery } from '../address.ts'
+import { get } from '../api.ts'
 import { PriceChart } from '../chart.tsx'
 import { changeOf, groupDigits, inWords } from '../format.ts'
 import { filterOf, Table, type Column } from '../list.tsx'
@@ -11,8 +12,8 @@ import { amountColumn } from '../tables.tsx'
 
 /** Markets: the newest prices, and one market over time. */
 
-const markets = { method: 'GET', path: '/v2/markets' } as const
-const prices = { method: 'GET', path: '/v2/all-markets/prices' } as const
+const markets = get('/v2/markets')
+const prices = get('/v2/all-markets/prices')
 
 interface Row extends Market {
   price: Price | undefined
@@ -20,11 +21,7 @@ interface Row extends Market {
 
 const COLUMNS: Column<Row>[] = [
   { name: 'Market', cell: ({ market }) => <Link to={`markets/${market}`}>{market}</Link> },
-  amountColumn(
-    'Price',
-    ({ price }) => price?.current_price,
-    ({ quote_asset }) => quote_asset,
-  ),
+  amountColumn('Price', ({ price, quote_asset: asset }) => ({ amount: price?.current_price, asset })),
   { name: '24-hour change', number: true, cell: ({ price }) => <ChangeOf price={price} /> },
   { name: 'Time', cell: ({ price }) => price !== undefined && <Time at={price.snapshot_at} /> },
   { name: 'Source', cell: ({ source }) => (source === undefined ? 'no price yet' : inWords(source)) },
@@ -118,15 +115,11 @@ function History({ market, last }: { market: Market; last: string }) {
   const chosen = filterOf('span') in SPANS ? filterOf('span') : '1m'
   const asLine = filterOf('as') === 'line'
   const begin = new Date(Date.parse(last) - SPANS[chosen]!.days * DAY_MS)
-  const call = {
-    method: 'GET',
-    path: `/v2/markets/${market.market}/historical-candles`,
-    query: {
-      max_data_points: CANDLES_MAX,
-      'range.begin': begin.getUTCFullYear() < 1970 ? '' : begin.toISOString(),
-      limit: CANDLES_MAX,
-    },
-  } as const
+  const call = get(`/v2/markets/${market.market}/historical-candles`, {
+    max_data_points: CANDLES_MAX,
+    'range.begin': begin.getUTCFullYear() < 1970 ? '' : begin.toISOString(),
+    limit: CANDLES_MAX,
+  })
   const read = useCall<{ increment: string; items: Candle[] }>(call)
   const answer = read.data.value
   const seconds = SECONDS[answer?.increment ?? ''] ?? 60

@@ -1,3 +1,4 @@
+import { get } from '../api.ts'
 import { inWords, readable, short } from '../format.ts'
 import { Frozen } from '../freezes.tsx'
 import { Table, type Column } from '../list.tsx'
@@ -9,7 +10,7 @@ import { amountColumn, TableOf } from '../tables.tsx'
 
 /** Networks: their state; for operators of the deployment also custody, the hot wallet and what waits. */
 
-const networksCall = { method: 'GET', path: '/v2/networks' } as const
+const networksCall = get('/v2/networks')
 type Figures = NonNullable<Network['for_operators']>
 
 const finalityOf = ({ confirmations, finality, chain }: Network) =>
@@ -27,11 +28,10 @@ const COLUMNS: Column<Network>[] = [
   { name: 'Chain', cell: ({ chain }) => chain !== undefined && inWords(chain) },
   { name: 'Final after', cell: finalityOf },
   { name: 'Fees', cell: ({ fees }) => inWords(fees) },
-  amountColumn(
-    'Withdrawal fee, own asset',
-    ({ assets, native_asset }) => assets.find(({ asset }) => asset === native_asset)?.withdrawal_fee,
-    ({ native_asset }) => native_asset,
-  ),
+  amountColumn('Withdrawal fee, own asset', ({ assets, native_asset: asset }) => ({
+    amount: assets.find((one) => one.asset === asset)?.withdrawal_fee,
+    asset,
+  })),
   { name: 'Assets', number: true, cell: ({ assets }) => assets.length },
 ]
 
@@ -230,7 +230,10 @@ export const Custody = ({ of, name }: { of: Figures['custody']; name: string }) 
         number: true,
         cell: ({ asset, held }) => (held === undefined ? '?' : <Amount amount={held} asset={asset} />),
       },
-      amountColumn<Figures['custody'][number]>('In the ledger', ({ in_custody }) => in_custody),
+      amountColumn<Figures['custody'][number]>('In the ledger', ({ in_custody: amount, asset }) => ({
+        amount,
+        asset,
+      })),
       {
         name: 'Difference',
         number: true,

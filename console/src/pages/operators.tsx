@@ -1,27 +1,19 @@
 import { Action } from '../action.tsx'
+import { get, put } from '../api.ts'
 import { inWords } from '../format.ts'
 import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Id, Status, Time, Title } from '../parts.tsx'
+import type { Operator } from '../records.ts'
 import { may, session } from '../session.ts'
 import { TableOf } from '../tables.tsx'
 
 /** The people who work for the customer: their roles, and whether they have access. */
 
-interface Operator {
-  id: string
-  name: string
-  role: string
-  status: 'ACTIVE' | 'DISABLED'
-  /** Absent: it works for all customers. */
-  customer_id?: string
-  created_at: string
-}
+const ROLES: Operator['role'][] = ['VIEWER', 'OPERATOR', 'APPROVER', 'ADMIN']
+const operators = get('/v2/operators')
 
-const ROLES = ['VIEWER', 'OPERATOR', 'APPROVER', 'ADMIN']
-const operators = { method: 'GET', path: '/v2/operators' } as const
-
-const changeOf = (id: string, body: object) => ({ method: 'PUT', path: `/v2/operators/${id}`, body }) as const
+const changeOf = (id: string, body: object) => put(`/v2/operators/${id}`, body)
 
 export function OperatorsPage() {
   const read = useCall<{ items: Operator[] }>(operators)
@@ -39,7 +31,6 @@ export function OperatorsPage() {
         name="Operators"
         none="No operator belongs to this customer alone."
         columns={columnsOf(() => read.again())}
-        keyOf={({ id }) => id}
       />
     </>
   )

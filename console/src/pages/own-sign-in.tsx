@@ -1,31 +1,17 @@
 import { Action } from '../action.tsx'
-import { send } from '../api.ts'
+import { get, post, remove, send } from '../api.ts'
 import { inWords } from '../format.ts'
 import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Id, Status, Time, Title } from '../parts.tsx'
+import type { OwnSession, Passkey } from '../records.ts'
 import { readSession, session } from '../session.ts'
 import { TableOf } from '../tables.tsx'
 
 /** The operator's own ways to sign in: its passkeys, and its sessions. */
 
-interface OwnSession {
-  id: string
-  method: string
-  status: 'OPEN' | 'ENDED'
-  created_at: string
-  last_used_at: string
-}
-
-interface Passkey {
-  id: string
-  name: string
-  created_at: string
-  last_used_at?: string
-}
-
-const passkeys = { method: 'GET', path: '/v2/operators/passkeys' } as const
-const sessions = { method: 'GET', path: '/v2/operators/sessions' } as const
+const passkeys = get('/v2/operators/passkeys')
+const sessions = get('/v2/operators/sessions')
 
 export function OwnSignInPage() {
   const { name, role } = session.value!.operator
@@ -57,7 +43,7 @@ function Passkeys() {
       cell: ({ id, name }) => (
         <Action
           scope="operators:delete_passkey"
-          call={{ method: 'DELETE', path: `${passkeys.path}/${id}` }}
+          call={remove(`${passkeys.path}/${id}`)}
           // The sessions that the passkey opened end with it, perhaps this one.
           done={() => void readSession().then((found) => found && read.again())}
           ask={`Remove the passkey ${name}, and end the sessions that it opened?`}
@@ -76,7 +62,6 @@ function Passkeys() {
         name="Passkeys"
         none="None yet. A passkey signs in without a link: this device, or a key, asks for you."
         columns={columns}
-        keyOf={({ id }) => id}
       />
       <Action
         fields={[{ name: 'name', label: 'Name of the new passkey', placeholder: 'such as: laptop' }]}
@@ -92,14 +77,10 @@ function Passkeys() {
 /** Asks the browser for a new passkey and gives it to the service. The person confirms it at the device. */
 async function addPasskey(name: string): Promise<void> {
   const { path } = passkeys
-  const options = await send<PublicKeyCredentialCreationOptionsJSON>({
-    method: 'POST',
-    path: `${path}/options`,
-    body: {},
-  })
+  const options = await send<PublicKeyCredentialCreationOptionsJSON>(post(`${path}/options`, {}))
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options)
   const credential = (await navigator.credentials.create({ publicKey })) as PublicKeyCredential
-  await send({ method: 'POST', path, body: { name, response: credential.toJSON() as object } })
+  await send(post(path, { name, response: credential.toJSON() as object }))
 }
 
 function Sessions() {
@@ -115,7 +96,7 @@ function Sessions() {
         status === 'OPEN' && (
           <Action
             scope="operators:delete_session"
-            call={{ method: 'DELETE', path: `${sessions.path}/${id}` }}
+            call={remove(`${sessions.path}/${id}`)}
             done={() => void readSession().then((found) => found && read.again())}
             ask="End this session?"
           >
@@ -127,7 +108,7 @@ function Sessions() {
   return (
     <section>
       <h2>Sessions</h2>
-      <TableOf of={read} call={sessions} name="Sessions" columns={columns} keyOf={({ id }) => id} />
+      <TableOf of={read} call={sessions} name="Sessions" columns={columns} />
     </section>
   )
 }

@@ -1,18 +1,19 @@
 import { useSignal } from '@preact/signals'
 import { Action } from '../action.tsx'
+import { get, post, put } from '../api.ts'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Answered, Curl, Failure, Id, Status, Time, Title } from '../parts.tsx'
 import { PolicyDiff, Rules } from '../policy.tsx'
 import { changesInWords, documentOf, EMPTY, isSame, textOf, type PolicyDocument } from '../policy-words.ts'
-import type { Policy } from '../records.ts'
+import type { Policy, PolicyTrial } from '../records.ts'
 import { may } from '../session.ts'
 import { amountColumn } from '../tables.tsx'
 
 /** The customer's policy: what its rules say, a new version, and the versions before. */
 
-const policy = { method: 'GET', path: '/v2/policy' } as const
-const versions = { method: 'GET', path: '/v2/policy/versions' } as const
+const policy = get('/v2/policy')
+const versions = get('/v2/policy/versions')
 
 export function PolicyPage() {
   const read = useCall<Policy>(policy)
@@ -85,7 +86,7 @@ function Edit({ present, again }: { present: Policy; again: () => void }) {
           <Trial key={text.value} document={document} />
           {!isSame(before, document) && (
             <Action
-              call={{ method: 'PUT', path: '/v2/policy', body: { ...document, replaces: present.version } }}
+              call={put('/v2/policy', { ...document, replaces: present.version })}
               done={again}
               kind="main"
               ask={`Make it version ${present.version + 1}? It counts for every payment from then on.`}
@@ -99,21 +100,7 @@ function Edit({ present, again }: { present: Policy; again: () => void }) {
   )
 }
 
-interface TriedOutcome {
-  /** Absent where no rule decides. */
-  rule_id?: string
-  outcome: 'ALLOWED' | 'APPROVAL' | 'BLOCKED'
-  count: number
-  notional_value: string
-  totals: { asset: string; total: string }[]
-  transfer_ids: string[]
-}
-interface PolicyTrial {
-  from: string
-  judged: number
-  has_more: boolean
-  outcomes: TriedOutcome[]
-}
+type TriedOutcome = PolicyTrial['outcomes'][number]
 
 const TRIED: Column<TriedOutcome>[] = [
   {
@@ -122,11 +109,7 @@ const TRIED: Column<TriedOutcome>[] = [
   },
   { name: 'Outcome', cell: ({ outcome }) => <Status of={outcome} /> },
   { name: 'Payments', number: true, cell: ({ count }) => count },
-  amountColumn(
-    'Value',
-    ({ notional_value }) => notional_value,
-    () => 'USD',
-  ),
+  amountColumn('Value', ({ notional_value: amount }) => ({ amount, asset: 'USD' })),
   {
     name: 'Totals',
     number: true,
@@ -154,7 +137,7 @@ function Trial({ document }: { document: PolicyDocument }) {
   return (
     <>
       <Action<PolicyTrial>
-        call={{ method: 'POST', path: '/v2/operators/policy-trials', body: document }}
+        call={post('/v2/operators/policy-trials', document)}
         done={(answer) => (found.value = answer)}
       >
         Try it on the last month's payments

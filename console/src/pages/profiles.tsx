@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
+import { get } from '../api.ts'
 import { BalanceChart } from '../chart.tsx'
 import { textCell } from '../csv.ts'
 import { Export, readerOf } from '../export.tsx'
@@ -71,13 +72,9 @@ export function ProfilesPage() {
 }
 
 export function ProfilePage({ id }: { id: string }) {
-  const profile = useCall<Profile>({ method: 'GET', path: `/v2/profiles/${id}` })
+  const profile = useCall<Profile>(get(`/v2/profiles/${id}`))
   const at = address.value.query.get('at') ?? ''
-  const balances = {
-    method: 'GET',
-    path: `/v2/profiles/${id}/balances`,
-    query: { at: at === '' ? '' : `${at}:00Z` },
-  } as const
+  const balances = get(`/v2/profiles/${id}/balances`, { at: at === '' ? '' : `${at}:00Z` })
   const { data, error } = useCall<{ items: Balance[] }>(balances)
   const asset = address.value.query.get('asset') ?? data.value?.items[0]?.asset
   const usd = usePrices()
@@ -122,7 +119,7 @@ export function ProfilePage({ id }: { id: string }) {
           {
             ...amountColumn<Balance>(
               `Available ${at === '' ? 'now' : `at ${at.replace('T', ' ')}`}`,
-              ({ available }) => available,
+              ({ available: amount, asset }) => ({ amount, asset }),
             ),
             onCard: 2,
           },
@@ -194,11 +191,7 @@ const entryColumns = (
     ),
   },
   { name: 'Change', number: true, cell: ({ amount }) => <Amount amount={amount} asset={asset} sign /> },
-  amountColumn(
-    'After',
-    ({ balance_after }) => balance_after,
-    () => asset,
-  ),
+  amountColumn('After', ({ balance_after: amount }) => ({ amount, asset })),
   { name: '#', number: true, cell: ({ sequence }) => sequence },
 ]
 
@@ -228,11 +221,7 @@ function cellsOf({ created_at, sequence, event, transfer_id, ...entry }: Balance
 /** The changes of a balance: a chart of the latest, and all of them a page at a time. */
 function History({ id, asset }: { id: string; asset: string }) {
   const path = `/v2/profiles/${id}/entries`
-  const charted = useCall<Page<BalanceEntry>>({
-    method: 'GET',
-    path,
-    query: { assets: asset, limit: CHART_ENTRIES },
-  })
+  const charted = useCall<Page<BalanceEntry>>(get(path, { assets: asset, limit: CHART_ENTRIES }))
   const query = { assets: asset, ...createdAt() }
   const list = useList<BalanceEntry>(path, query)
   const transfers = useTransfers(list.items?.map(({ transfer_id }) => transfer_id))

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { open, ROOT } from '../address.ts'
 import { Action, useWork } from '../action.tsx'
-import { send, type Call } from '../api.ts'
+import { type Call, get, post, put, send } from '../api.ts'
 import { inWords } from '../format.ts'
 import { useCall } from '../load.ts'
 import { OUTCOMES, PENDING_DEPOSITS, type Outcome } from '../outcomes.ts'
@@ -18,24 +18,15 @@ const SMALL = '10'
 const LARGE = '60'
 const PAID = OUTCOMES[0]!
 
-const depositTo = (profileId: string, body: object): Call => ({
-  method: 'POST',
-  path: `/v2/sandbox/profiles/${profileId}/deposit`,
-  body,
-})
+const depositTo = (profileId: string, body: object): Call =>
+  post(`/v2/sandbox/profiles/${profileId}/deposit`, body)
 
 /** A new `ref_id`. Pages without https have no `crypto.randomUUID`. */
 const newRefId = () =>
   `console-${[...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join('')}`
 
-const withdrawalFrom = (
-  profileId: string,
-  { asset, network, destination }: Outcome,
-  amount: string,
-): Call => ({
-  method: 'POST',
-  path: '/v2/transfer/crypto-withdrawals',
-  body: {
+const withdrawalFrom = (profileId: string, { asset, network, destination }: Outcome, amount: string): Call =>
+  post('/v2/transfer/crypto-withdrawals', {
     profile_id: profileId,
     asset,
     balance_asset: 'USD',
@@ -43,14 +34,13 @@ const withdrawalFrom = (
     amount,
     destination_address: destination,
     ref_id: newRefId(),
-  },
-})
+  })
 
 /** The simulation's hold is named for what it is: it is no approval, and nobody can decide it. */
 const nameOf = ({ name }: Outcome) =>
   name === 'PENDING_CUSTOMER_APPROVAL' ? 'Simulated hold' : inWords(name)
 
-const profilesCall = { method: 'GET', path: '/v2/profiles', query: { order: 'ASC', limit: 100 } } as const
+const profilesCall = get('/v2/profiles', { order: 'ASC', limit: 100 })
 
 /** The page of a sandbox: money that arrives, a withdrawal with each outcome, an approval to try, and the start over. */
 export function SandboxPage() {
@@ -148,7 +138,7 @@ const RULE = {
   approvals: 1,
   role: 'APPROVER',
 }
-const policyCall = { method: 'GET', path: '/v2/policy' } as const
+const policyCall = get('/v2/policy')
 
 /** The rule with its button, how a person becomes its approver, and what is possible once it is set. */
 function ApprovalRule({ children }: { children: ComponentChildren }) {
@@ -158,11 +148,11 @@ function ApprovalRule({ children }: { children: ComponentChildren }) {
   const { version, created_at: _, rules, ...rest } = policy
   const isSet = rules.some(({ id }) => id === RULE.id)
   const others = rules.filter(({ id }) => id !== RULE.id)
-  const call: Call = {
-    method: 'PUT',
-    path: '/v2/policy',
-    body: { ...rest, rules: isSet ? others : [RULE, ...others], replaces: version },
-  }
+  const call: Call = put('/v2/policy', {
+    ...rest,
+    rules: isSet ? others : [RULE, ...others],
+    replaces: version,
+  })
   return (
     <>
       <p>

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { address, open } from '../address.ts'
-import { send } from '../api.ts'
+import { get, send } from '../api.ts'
 import { inWords } from '../format.ts'
 import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
@@ -12,7 +12,7 @@ import { amountColumn, TableOf } from '../tables.tsx'
 
 /** One box that takes any id, `ref_id`, hash, address, memo, name or amount, whole or in part. */
 
-const call = (q: string) => ({ method: 'GET', path: '/v2/search', query: { q } }) as const
+const call = (q: string) => get('/v2/search', { q })
 const listOf = (q: string) => `search?q=${encodeURIComponent(q)}`
 
 /** The shortest text with suggestions, how many there are, and how long a person must have stopped typing. */
@@ -186,7 +186,7 @@ const NameOf = ({ found: { amount, asset, name, id } }: { found: Found }) => (
 
 const COLUMNS: Column<Found>[] = [
   { name: 'Record', onCard: 1, cell: (found) => <RecordLink of={found} /> },
-  { ...amountColumn<Found>('Amount', ({ amount }) => amount), onCard: 2 },
+  { ...amountColumn<Found>('Amount', (found) => found), onCard: 2 },
   {
     name: 'Name or profile',
     onCard: 3,

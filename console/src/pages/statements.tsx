@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { get, post } from '../api.ts'
 import { Bars, type Bar } from '../bars.tsx'
 import { Action } from '../action.tsx'
 import { textCell } from '../csv.ts'
@@ -24,24 +25,19 @@ const monthOf = ({ period_start }: Statement) => MONTH.format(new Date(period_st
 
 /** The reward with its asset; undefined until it is computed. */
 const rewardOf = ({ statement_balances: [reward] = [] }: Statement) => reward
-const assetOf = (one: Statement) => rewardOf(one)?.asset
 
 const COLUMNS: Column<Statement>[] = [
   { name: 'Month', cell: (one) => <Link to={`statements/${one.id}`}>{monthOf(one)}</Link> },
   { name: 'Status', cell: ({ status }) => <Status of={nameOf(status)} /> },
-  amountColumn('Reward', (one) => rewardOf(one)?.total_amount_owed, assetOf),
-  amountColumn('Paid', (one) => rewardOf(one)?.amount_paid, assetOf),
+  amountColumn('Reward', (one) => ({ ...rewardOf(one), amount: rewardOf(one)?.total_amount_owed })),
+  amountColumn('Paid', (one) => ({ ...rewardOf(one), amount: rewardOf(one)?.amount_paid })),
   { name: 'Generated', cell: ({ generated_at: at }) => at !== undefined && <Time at={at} /> },
   { name: 'Paid at', cell: ({ paid_at: at }) => at !== undefined && <Time at={at} /> },
 ]
 
 /** The heading, and the reward of each month as bars. */
 function Months() {
-  const latest = useCall<{ statements: Statement[] }>({
-    method: 'GET',
-    path: PATH,
-    query: { customer_id: customer.value, limit: BARS },
-  })
+  const latest = useCall<{ statements: Statement[] }>(get(PATH, { customer_id: customer.value, limit: BARS }))
   const months = latest.data.value?.statements.toReversed() ?? []
   return (
     <>
@@ -129,11 +125,7 @@ function Totals({ of }: { of: readonly Statement[] }) {
 }
 
 export function StatementPage({ id }: { id: string }) {
-  const call = {
-    method: 'GET',
-    path: PATH,
-    query: { customer_id: customer.value, statement_ids: id },
-  } as const
+  const call = get(PATH, { customer_id: customer.value, statement_ids: id })
   const read = useCall<{ statements: Statement[] }>(call)
   const statement = read.data.value?.statements[0]
   if (statement === undefined)
@@ -156,11 +148,7 @@ export function StatementPage({ id }: { id: string }) {
         {statement.status === 'STATEMENT_STATUS_GENERATED' && (
           <Action
             scope="operators:pay_statement"
-            call={{
-              method: 'POST',
-              path: '/v2/operators/statements/pay',
-              body: { period: statement.period_start.slice(0, 7) },
-            }}
+            call={post('/v2/operators/statements/pay', { period: statement.period_start.slice(0, 7) })}
             ask={`Pay the reward of ${monthOf(statement)} to the customer's default profile?`}
             kind="main"
             done={() => read.again()}
@@ -197,7 +185,7 @@ const DAY_COLUMNS: Column<Explanation['days'][number]>[] = [
 
 /** Each day of the month, computed again from the ledger when the page opens and whenever the button asks for it. */
 function DayByDay({ id, asset }: { id: string; asset: string }) {
-  const call = { method: 'GET', path: `${PATH}/${id}/explanation` } as const
+  const call = get(`${PATH}/${id}/explanation`)
   const read = useCall<Explanation>(call)
   const again = useSignal('')
   return (

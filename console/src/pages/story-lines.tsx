@@ -130,8 +130,8 @@ const ENTRY_COLUMNS: Column<Entry>[] = [
   },
 ]
 const BALANCE_COLUMNS = [
-  amountColumn<Entry>('Before', ({ balance_before }) => balance_before),
-  amountColumn<Entry>('After', ({ balance_after }) => balance_after),
+  amountColumn<Entry>('Before', ({ balance_before: amount, asset }) => ({ amount, asset })),
+  amountColumn<Entry>('After', ({ balance_after: amount, asset }) => ({ amount, asset })),
 ]
 
 /** The approval that the policy required, and each decision. */

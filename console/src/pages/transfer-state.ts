@@ -1,3 +1,4 @@
+import { PASSING_CODES, type WaitingCode } from '../../../src/contract/waiting-codes.ts'
 import { after, ago, inWords, lengthOf, moment, readable, short } from '../format.ts'
 import type { Network, NetworkTransaction, Transfer, TransferHistory } from '../records.ts'
 
@@ -35,21 +36,10 @@ export const isLate = (transfer: Transfer, completed: readonly Transfer[], now: 
     ? WIRE_SECONDS
     : (usualOf(completed, transfer)?.slowestSeconds ?? UNKNOWN_SECONDS))
 
-/** Reasons to wait that pass without a person. */
-const PASSING = [
-  'BEHIND_ANOTHER',
-  'IN_FLIGHT_LIMIT',
-  'KEPT_FOR_CUSTOMERS',
-  'KEPT_FOR_OLDER',
-  'NEXT_TRANSACTION',
-  'NODE_BEHIND',
-  'NODE_DOWN',
-  'SECOND_NODE',
-  'SIGNER_DOWN',
-]
+const passes = (code: string) => PASSING_CODES.some((passing) => passing === code)
 
-/** What ends the other reasons. */
-const ENDS: Record<string, string> = {
+/** What ends a reason to wait that does not pass by itself. */
+const ENDS: Partial<Record<WaitingCode, string>> = {
   FEE_ABOVE_CEILING: "the network's fee falls",
   FEE_NOT_COVERED: 'the hot wallet can pay the fee',
   FROZEN: 'the freeze is lifted',
@@ -63,12 +53,11 @@ const ENDS: Record<string, string> = {
   WIRE_TO_TAKE: 'an operator takes and sends it',
 }
 
-const nextAfter = (code: string): string =>
-  PASSING.includes(code)
-    ? 'It is tried again by itself.'
-    : ENDS[code] === undefined
-      ? 'An operator must look at it.'
-      : `It goes on when ${ENDS[code]}.`
+function nextAfter(code: string): string {
+  if (passes(code)) return 'It is tried again by itself.'
+  const end = ENDS[code as WaitingCode]
+  return end === undefined ? 'An operator must look at it.' : `It goes on when ${end}.`
+}
 
 /** What the state is told from, besides the history. */
 export interface Known {
@@ -260,4 +249,4 @@ function stateForCustomer(history: TransferHistory): string {
 }
 
 /** Whether a reason to wait needs a person. An approval is asked for by itself. */
-export const needsPerson = (code: string): boolean => !PASSING.includes(code) && code !== 'AWAITING_APPROVAL'
+export const needsPerson = (code: string): boolean => !passes(code) && code !== 'AWAITING_APPROVAL'

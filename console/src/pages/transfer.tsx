@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Action } from '../action.tsx'
+import { get, post } from '../api.ts'
 import { after, inWords } from '../format.ts'
 import { useCall, useEventsOf, useEvery } from '../load.ts'
 import { OnNetwork } from '../on-network.tsx'
@@ -15,9 +16,8 @@ import { BalanceChange } from './transfers.tsx'
 
 /** One transfer as a story on a time line. Each line says which record proves it. */
 
-const callOf = (id: string) => ({ method: 'GET', path: `/v2/transfer/transfers/${id}/history` }) as const
-const verificationOf = (id: string) =>
-  ({ method: 'GET', path: `/v2/transfer/transfers/${id}/verification` }) as const
+const callOf = (id: string) => get(`/v2/transfer/transfers/${id}/history`)
+const verificationOf = (id: string) => get(`/v2/transfer/transfers/${id}/verification`)
 
 /** How often a pending transfer is read again: a new hash or a new reason to wait makes no event. */
 const REFRESH_MS = 2_000
@@ -63,7 +63,7 @@ function Head({ history, again }: { history: TransferHistory; again: () => void 
       : type === 'WIRE_WITHDRAWAL' && may('transfer:write_fiat_withdrawal')
   // A signed payment may be paid already. A wire has no transaction: it may be paid once a person has taken it.
   const isSigned = transactions.length > 0 || waiting?.code === 'WIRE_TAKEN'
-  const cancel = { method: 'POST', path: `/v2/transfer/transfers/${id}/cancel` } as const
+  const cancel = post(`/v2/transfer/transfers/${id}/cancel`)
   return (
     <header class="of-record">
       <Title of={`${inWords(type)} ${id}`}>{inWords(type)}</Title>
@@ -84,14 +84,10 @@ function Head({ history, again }: { history: TransferHistory; again: () => void 
   )
 }
 
-const networksCall = { method: 'GET', path: '/v2/networks' } as const
+const networksCall = get('/v2/networks')
 /** The latest completed transfers of a kind: what is usual comes from those on the same network. */
 const completedOf = (type: string) =>
-  ({
-    method: 'GET',
-    path: '/v2/transfer/transfers',
-    query: { type, statuses: ['COMPLETED'], limit: 100 },
-  }) as const
+  get('/v2/transfer/transfers', { type, statuses: ['COMPLETED'], limit: 100 })
 
 /** Where the transfer is, in words, and the same as a text for the customer. */
 function State({ history }: { history: TransferHistory }) {
@@ -134,7 +130,7 @@ function Members({ history: { transfer, fees } }: { history: TransferHistory }) 
   const { asset, amount, fee, crypto_network, destination_address, crypto_tx_hash, ref_id, memo } = transfer
   const { notional_value, profile_id, bank_reference } = transfer
   const profile = useCall<Profile>(
-    may('funding:read_profile') ? { method: 'GET', path: `/v2/profiles/${profile_id}` } : undefined,
+    may('funding:read_profile') ? get(`/v2/profiles/${profile_id}`) : undefined,
   ).data.value
   return (
     <Facts

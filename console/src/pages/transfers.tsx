@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact'
+import { get } from '../api.ts'
 import { textCell } from '../csv.ts'
 import { Export, readerOf } from '../export.tsx'
 import { inWords, signed, sumOf } from '../format.ts'
 import { Choice, createdAt, filterOf, Filters, Paged, Period, Table, TextFilter, useList } from '../list.tsx'
 import type { Column } from '../list.tsx'
-import { useCall, useRecords } from '../load.ts'
+import { useCall, useProfiles, useRecords } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Name, Status, Time, Title } from '../parts.tsx'
 import { nameOfParty } from '../records.ts'
 import type { Asset, FiatAccount, Identity, Page, Profile, Transfer, Volume } from '../records.ts'
@@ -20,8 +21,6 @@ const WIRES = ['WIRE_WITHDRAWAL', 'WIRE_DEPOSIT']
 const TYPES = ['CRYPTO_WITHDRAWAL', 'CRYPTO_DEPOSIT', ...WIRES, ...INTERNAL, ...REWARDS]
 
 const PATH = '/v2/transfer/transfers'
-const PROFILES = '/v2/profiles'
-const READ_PROFILE = 'funding:read_profile'
 const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
 const READ_FIAT_ACCOUNT = 'transfer:read_fiat_account'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -84,7 +83,7 @@ export function TransfersPage() {
 
 /** Read when the list is there, and a part of its own: the list neither waits for the assets nor is drawn again for them. */
 function AssetAndNetwork({ isNext }: { isNext: boolean }) {
-  const call = { method: 'GET', path: '/v2/assets' } as const
+  const call = get('/v2/assets')
   const assets = useCall<{ items: Asset[] }>(isNext ? call : undefined).data.value?.items ?? []
   const networks = assets.flatMap((asset) => asset.networks.map(({ crypto_network }) => crypto_network))
   return (
@@ -140,11 +139,10 @@ function totalsOf(volumes: readonly Volume[]): Total[] {
 function Totals() {
   const query = filters()
   const hasTime = filterOf('from') + filterOf('before') !== ''
-  const call = {
-    method: 'GET',
-    path: '/v2/transfer/volumes',
-    query: { ...query, ...(!hasTime && { 'created_at.gte': '1970-01-01T00:00:00Z' }) },
-  } as const
+  const call = get('/v2/transfer/volumes', {
+    ...query,
+    ...(!hasTime && { 'created_at.gte': '1970-01-01T00:00:00Z' }),
+  })
   const { data, error } = useCall<{ items: Volume[] }>(isFiltered() ? call : undefined)
   if (!isFiltered() || data.value?.items.length === 0) return null
   return (
@@ -198,7 +196,7 @@ const columnsOf = (
     onCard: 1,
     cell: ({ id, type }) => <Link to={`transfers/${id}`}>{inWords(type)}</Link>,
   },
-  { ...amountColumn<Transfer>('Amount', ({ amount }) => amount), named: true, onCard: 5 },
+  { ...amountColumn<Transfer>('Amount', (transfer) => transfer), named: true, onCard: 5 },
   { name: 'Balance change', number: true, onCard: 2, cell: (one) => <BalanceChange of={one} /> },
   {
     name: 'Counterparty',
@@ -240,15 +238,11 @@ const ProfileLink = ({ id, of }: { id: string; of: ReadonlyMap<string | undefine
 
 export function Transfers({ items, name, none }: { items: readonly Transfer[]; name: string; none: string }) {
   const payeeOf = usePayees(items)
-  const profiles = useRecords<Profile>(
-    PROFILES,
-    READ_PROFILE,
-    items.map(({ profile_id }) => profile_id),
-  )
+  const profiles = useProfiles(items.map(({ profile_id }) => profile_id))
   return items.length === 0 ? (
     <p class="quiet">{none}</p>
   ) : (
-    <Table name={name} items={items} columns={columnsOf(profiles, payeeOf)} keyOf={({ id }) => id} />
+    <Table name={name} items={items} columns={columnsOf(profiles, payeeOf)} />
   )
 }
 
@@ -259,11 +253,7 @@ export function usePayees(items: readonly Transfer[]): (transfer: Transfer) => C
     useCall<Page<Transfer>>(
       groups.length === 0
         ? undefined
-        : {
-            method: 'GET',
-            path: PATH,
-            query: { group_ids: [...new Set(groups)], type: INTERNAL, limit: 1_000 },
-          },
+        : get(PATH, { group_ids: [...new Set(groups)], type: INTERNAL, limit: 1_000 }),
     ).data.value?.items ?? []
   const otherOf = ({ type, group_id, direction }: Transfer) =>
     INTERNAL.includes(type)
@@ -274,11 +264,7 @@ export function usePayees(items: readonly Transfer[]): (transfer: Transfer) => C
     READ_FIAT_ACCOUNT,
     items.map(({ fiat_account_id }) => fiat_account_id),
   )
-  const profiles = useRecords<Profile>(
-    PROFILES,
-    READ_PROFILE,
-    sides.map(({ profile_id }) => profile_id),
-  )
+  const profiles = useProfiles(sides.map(({ profile_id }) => profile_id))
   return (one) => {
     const other = otherOf(one)?.profile_id
     if (other !== undefined) return <ProfileLink id={other} of={profiles} />
@@ -303,7 +289,7 @@ export function usePayees(items: readonly Transfer[]): (transfer: Transfer) => C
 const profiles = new Map<string | undefined, Profile>()
 const payees = new Map<string | undefined, FiatAccount>()
 const identities = new Map<string | undefined, Identity>()
-const readProfiles = readerOf(profiles, PROFILES, READ_PROFILE)
+const readProfiles = readerOf(profiles, '/v2/profiles', 'funding:read_profile')
 const readPayees = readerOf(payees, FIAT_ACCOUNTS, READ_FIAT_ACCOUNT)
 const readIdentities = readerOf(identities, '/v2/identity/identities', 'identity:read_identity')
 

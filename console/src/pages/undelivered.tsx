@@ -1,4 +1,4 @@
-import { send, type Call } from '../api.ts'
+import { type Call, get, send } from '../api.ts'
 import { useEach, type Loaded } from '../load.ts'
 import { Curl, Link, Status, Time } from '../parts.tsx'
 import { countOf, webhookState, type Page, type Webhook, type WebhookDelivery } from '../records.ts'
@@ -53,8 +53,5 @@ async function undeliveredOf(webhook: Webhook, signal: AbortSignal): Promise<Und
   return { webhook, waiting, failed }
 }
 
-const deliveriesOf = ({ id }: Webhook, status: WebhookDelivery['status']): Call => ({
-  method: 'GET',
-  path: `/v2/webhooks/${id}/deliveries`,
-  query: { status, limit: COUNTED },
-})
+const deliveriesOf = ({ id }: Webhook, status: WebhookDelivery['status']): Call =>
+  get(`/v2/webhooks/${id}/deliveries`, { status, limit: COUNTED })

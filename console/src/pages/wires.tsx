@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
 import { Action, type Field, type Values } from '../action.tsx'
-import { send, type Call } from '../api.ts'
+import { type Call, get, post, send } from '../api.ts'
 import { inWords, readable } from '../format.ts'
 import type { Column } from '../list.tsx'
 import { useCall, useEvery } from '../load.ts'
 import { Failure, Id, Link, Members, Status, Time, Title } from '../parts.tsx'
-import type { OpenWire, Transfer } from '../records.ts'
+import type { OpenWire, RecordedWire, WirePayee } from '../records.ts'
 import { may, nameOfCustomer, service, session } from '../session.ts'
 import { amountColumn, TableOf } from '../tables.tsx'
 
@@ -14,7 +14,7 @@ import { amountColumn, TableOf } from '../tables.tsx'
 const PATH = '/v2/operators/wires'
 /** How often the list is read again: a wire that may be sent now makes no event. */
 const REFRESH_MS = 5_000
-const wires = { method: 'GET', path: PATH } as const
+const wires = get(PATH)
 const REFERENCE: Field = { name: 'bank_reference', label: "The bank's reference", size: 24 }
 const AMOUNT: Field = { name: 'amount', label: 'Amount in USD', size: 12 }
 
@@ -55,7 +55,7 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
     onCard: 5,
     cell: ({ customer_id }) => nameOfCustomer(customer_id),
   },
-  { ...amountColumn<OpenWire>('Amount', ({ amount }) => amount), onCard: 2 },
+  { ...amountColumn<OpenWire>('Amount', (wire) => wire), onCard: 2 },
   { name: 'Payee', cell: ({ payee, account_number }) => `${payee}, account ${account_number}` },
   {
     name: 'Status',
@@ -76,7 +76,7 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
         may('operators:write_wire') &&
         wire.state === 'READY' && (
           <Action
-            call={{ method: 'POST', path: `${PATH}/${wire.transfer_id}/take` }}
+            call={post(`${PATH}/${wire.transfer_id}/take`)}
             ask="Take it? Then you send it at the bank, and it cannot be cancelled."
             done={again}
           >
@@ -100,7 +100,7 @@ function Taken({
   again: () => void
 }) {
   const isOpen = useSignal(false)
-  const { data, error } = useCall<object>(isOpen.value ? { method: 'GET', path: `${PATH}/${id}` } : undefined)
+  const { data, error } = useCall<object>(isOpen.value ? get(`${PATH}/${id}`) : undefined)
   return (
     <details onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
       <summary>Enter it at the bank</summary>
@@ -113,7 +113,7 @@ function Taken({
             ask={({ bank_reference }) =>
               `Did the bank send ${amount} ${asset} to ${payee}, with the reference ${bank_reference}? It cannot be changed.`
             }
-            call={(values) => ({ method: 'POST', path: `${PATH}/${id}/sent`, body: values })}
+            call={(values) => post(`${PATH}/${id}/sent`, values)}
             kind="main"
             done={again}
           >
@@ -121,7 +121,7 @@ function Taken({
           </Action>
           <Action
             fields={[{ name: 'reason', label: 'Why, for the customer', size: 24 }]}
-            call={(values) => ({ method: 'POST', path: `${PATH}/${id}/failed`, body: values })}
+            call={(values) => post(`${PATH}/${id}/failed`, values)}
             ask="Was it not paid, and never will be? The customer gets the money back."
             kind="danger"
             done={again}
@@ -136,8 +136,8 @@ function Taken({
 
 /** The question before a memo is credited, which names whom. */
 async function questionOf({ memo = '', amount = '' }: Values): Promise<string> {
-  const call = { method: 'GET', path: `${PATH}/payee`, query: { memo } } as const
-  const { profile, owner, customer } = await send<Record<'profile' | 'owner' | 'customer', string>>(call)
+  const call = get(`${PATH}/payee`, { memo })
+  const { profile, owner, customer } = await send<WirePayee>(call)
   return `Credit ${amount} USD to ${profile} (${owner && `${owner}, `}${customer}), memo ${memo}? It cannot be taken back.`
 }
 
@@ -151,25 +151,25 @@ const FORMS: {
     name: 'A wire that arrived',
     fields: [{ name: 'memo', label: 'Memo' }, AMOUNT, REFERENCE],
     ask: questionOf,
-    call: (body) => ({ method: 'POST', path: `${PATH}/deposits`, body }),
+    call: (body) => post(`${PATH}/deposits`, body),
   },
   {
     name: 'A wire of ours that came back',
     fields: [{ name: 'id', label: 'Transfer', size: 36 }, AMOUNT, REFERENCE],
     ask: ({ id, amount }) => `Credit ${amount} USD to the profile that paid ${id}? It cannot be taken back.`,
-    call: ({ id, ...body }) => ({ method: 'POST', path: `${PATH}/${id}/return`, body }),
+    call: ({ id, ...body }) => post(`${PATH}/${id}/return`, body),
   },
   {
     name: 'A held wire that was sent back to its sender',
     fields: [REFERENCE],
     ask: ({ bank_reference }) => `Did the bank send ${bank_reference} back? Then it is never credited.`,
-    call: (body) => ({ method: 'POST', path: `${PATH}/send-back`, body }),
+    call: (body) => post(`${PATH}/send-back`, body),
   },
 ]
 
 /** What the bank's statement shows: each reference is recorded once. */
 function FromTheStatement() {
-  const recorded = useSignal<{ transfer: Transfer; changed: boolean } | undefined>(undefined)
+  const recorded = useSignal<RecordedWire | undefined>(undefined)
   const asked = useSignal('')
   const { transfer, changed } = recorded.value ?? {}
   return (
@@ -178,7 +178,7 @@ function FromTheStatement() {
       {FORMS.map(({ name, ask, ...form }) => (
         <section key={name} aria-label={name}>
           <h3>{name}</h3>
-          <Action<{ transfer: Transfer; changed: boolean }>
+          <Action<RecordedWire>
             {...form}
             ask={async (values) => (asked.value = await ask(values))}
             done={(answer) => (recorded.value = answer)}

@@ -1,6 +1,6 @@
 /*
  * The console's requests: the cookie of a session in the place of an access token, and only from the console's own page. What
- * the page shows is in test/console.program.test.ts.
+ * the page shows is in console/test/console.program.test.ts.
  */
 import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,8 +1,8 @@
 import type { Origin } from '../../contract/actor.ts'
 import { inTransaction, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { newId, readClock, type Moment } from '../../db/ids.ts'
-import { beginChain } from '../../money/ledger/audit.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { beginChain } from '../../audit/audit.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /** Creates a customer (a tenant) with its DEFAULT profile, both or neither, now or backdated. */
 export async function createCustomer(

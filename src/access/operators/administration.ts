@@ -1,17 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import { Closed, OneOf, Uuid } from '../../contract/fields.ts'
+import { Closed, Items, OneOf, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { ROLES } from '../../contract/roles.ts'
 import type { OperatorScope } from '../../contract/scopes.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { hookOf } from '../../http/authenticate.ts'
+import { ofOperators } from '../../http/openapi.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import type { Policies } from '../../governance/policy/policy.ts'
-import { namesAll } from '../../money/records/actor-names.ts'
-import type { RowMacs } from '../../money/records/row-macs.ts'
-import { administeredToWire } from './fields.ts'
+import { namesAll } from '../../audit/actor-names.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
+import { AdministeredOperator, administeredToWire } from './fields.ts'
 import {
   disableOperator,
   enableOperator,
@@ -35,7 +36,6 @@ export interface AdministrationOptions {
 }
 
 const Params = Closed({ id: Uuid('Operator.') })
-const NoQuery = Closed({})
 const PutOperatorBody = Closed(
   {
     role: Type.Optional(OneOf(ROLES, 'What the operator may do.')),
@@ -45,6 +45,7 @@ const PutOperatorBody = Closed(
   },
   { minProperties: 1 },
 )
+const PutOperatorReply = Type.Object({ operator: AdministeredOperator })
 
 export function addAdministration(app: FastifyInstance, options: AdministrationOptions): void {
   const { db, rateLimit } = options
@@ -52,7 +53,10 @@ export function addAdministration(app: FastifyInstance, options: AdministrationO
 
   app.get(
     '/v2/operators',
-    { schema: { hide: true, querystring: NoQuery }, onRequest: onRequest('operators:read_operator') },
+    {
+      schema: ofOperators('List Operators', 'operators:read_operator', Items(AdministeredOperator)),
+      onRequest: onRequest('operators:read_operator'),
+    },
     async ({ caller }) => ({
       items: (await listOperatorsOf(db, caller.customerId, namesAll(caller.scopes))).map(administeredToWire),
     }),
@@ -61,7 +65,12 @@ export function addAdministration(app: FastifyInstance, options: AdministrationO
   app.put(
     '/v2/operators/:id',
     {
-      schema: { hide: true, params: Params, querystring: ApprovalQuery, body: PutOperatorBody },
+      schema: {
+        ...ofOperators('Put Operator', 'operators:write_operator', PutOperatorReply),
+        params: Params,
+        querystring: ApprovalQuery,
+        body: PutOperatorBody,
+      },
       onRequest: onRequest('operators:write_operator'),
     },
     (request) => change(request, options),

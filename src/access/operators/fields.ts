@@ -1,36 +1,37 @@
-import type { Role } from '../../contract/roles.ts'
-import { Text } from '../../contract/fields.ts'
+import { Type, type Static } from 'typebox'
+import { OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { ROLES } from '../../contract/roles.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { Operator } from './operators.ts'
 import type { Passkey } from './passkeys.ts'
-import type { Session, SignInMethod } from './sessions.ts'
+import { SIGN_IN_METHODS, type Session } from './sessions.ts'
 
 /** Operators, their sessions and passkeys as the API shows them (docs/reference/operators.md). */
 
-interface ShownOperator {
-  id: string
-  name: string
-  role: Role
-  /** The only customer that it may act for; absent where it may act for any. */
-  customer_id?: string
-}
+const ShownOperator = Type.Object({
+  id: Uuid('Operator.'),
+  name: Type.String({ description: 'Its name.' }),
+  role: OneOf(ROLES, 'What it may do.'),
+  customer_id: Type.Optional(Uuid('The only customer that it may act for; absent where it may act for any.')),
+})
 
-export const operatorToWire = ({ id, name, role, customer_id }: Operator): ShownOperator => ({
+export const operatorToWire = ({ id, name, role, customer_id }: Operator): Static<typeof ShownOperator> => ({
   id,
   name,
   role,
   ...presentOf({ customer_id }),
 })
 
-interface AdministeredOperator extends ShownOperator {
-  status: 'ACTIVE' | 'DISABLED'
-  created_at: string
-  updated_at: string
-  disabled_at?: string
-}
-
 /** An operator as the ADMINs of its customer see it. */
-export const administeredToWire = (operator: Operator): AdministeredOperator => ({
+export const AdministeredOperator = Type.Object({
+  ...ShownOperator.properties,
+  status: OneOf(['ACTIVE', 'DISABLED'], 'Whether it has access.'),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+  disabled_at: Type.Optional(Timestamp('When its access ended.')),
+})
+
+export const administeredToWire = (operator: Operator): Static<typeof AdministeredOperator> => ({
   ...operatorToWire(operator),
   status: operator.disabled_at === null ? 'ACTIVE' : 'DISABLED',
   created_at: operator.created_at,
@@ -38,21 +39,18 @@ export const administeredToWire = (operator: Operator): AdministeredOperator => 
   ...presentOf({ disabled_at: operator.disabled_at }),
 })
 
-interface ShownSession {
-  id: string
-  operator_id: string
-  method: SignInMethod
-  /** ENDED: it was ended, or has expired. */
-  status: 'OPEN' | 'ENDED'
-  created_at: string
-  /** When it took its latest access token. */
-  last_used_at: string
-  /** When it ends at the latest. */
-  expires_at: string
-  ended_at?: string
-}
+export const ShownSession = Type.Object({
+  id: Uuid('Session.'),
+  operator_id: Uuid('Operator.'),
+  method: OneOf(SIGN_IN_METHODS, 'How it was opened.'),
+  status: OneOf(['OPEN', 'ENDED'], 'ENDED: it was ended, or has expired.'),
+  created_at: Timestamp('When it was opened.'),
+  last_used_at: Timestamp('When it took its latest access token.'),
+  expires_at: Timestamp('When it ends at the latest.'),
+  ended_at: Type.Optional(Timestamp('When it was ended.')),
+})
 
-export const sessionToWire = (session: Session): ShownSession => ({
+export const sessionToWire = (session: Session): Static<typeof ShownSession> => ({
   id: session.id,
   operator_id: session.operator_id,
   method: session.method,
@@ -63,17 +61,21 @@ export const sessionToWire = (session: Session): ShownSession => ({
   ...presentOf({ ended_at: session.ended_at }),
 })
 
-interface ShownPasskey {
-  id: string
-  operator_id: string
-  /** The name that the operator gave it. */
-  name: string
-  created_at: string
-  /** The latest sign-in with it. */
-  last_used_at?: string
-}
+export const ShownPasskey = Type.Object({
+  id: Uuid('Passkey.'),
+  operator_id: Uuid('Operator.'),
+  name: Type.String({ description: 'The name that the operator gave it.' }),
+  created_at: Timestamp('When it was added.'),
+  last_used_at: Type.Optional(Timestamp('The latest sign-in with it.')),
+})
 
-export const passkeyToWire = ({ id, operator_id, name, created_at, used_at }: Passkey): ShownPasskey => ({
+export const passkeyToWire = ({
+  id,
+  operator_id,
+  name,
+  created_at,
+  used_at,
+}: Passkey): Static<typeof ShownPasskey> => ({
   id,
   operator_id,
   name,

@@ -8,8 +8,8 @@ import {
   type Transaction,
 } from '../../db/database.ts'
 import { newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
-import { recordChanges, type AuditRecord } from '../../money/ledger/audit.ts'
-import { endedLater, sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
+import { recordChanges, type AuditRecord } from '../../audit/audit.ts'
+import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
 import { hashOfSecret, newSecret } from './secrets.ts'
 
 /**
@@ -73,7 +73,6 @@ export async function createOperator(
   })
 }
 
-/** Lists all operators, oldest first. */
 export async function listOperators(db: Queryable): Promise<Operator[]> {
   const { rows } = await db.query<Operator>(`select ${COLUMNS} from operators r order by r.id`)
   return rows

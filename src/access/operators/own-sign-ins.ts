@@ -1,11 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Closed, Uuid } from '../../contract/fields.ts'
+import type { TSchema } from 'typebox'
+import { Closed, Items, Nothing, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import type { OperatorScope } from '../../contract/scopes.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { hookOf } from '../../http/authenticate.ts'
+import { ofOperators } from '../../http/openapi.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
-import { passkeyToWire, sessionToWire } from './fields.ts'
+import { passkeyToWire, sessionToWire, ShownPasskey, ShownSession } from './fields.ts'
 import { lockOperator } from './operators.ts'
 import { listPasskeys, removePasskey } from './passkeys.ts'
 import { endSession, listSessions } from './sessions.ts'
@@ -21,28 +23,39 @@ export interface OwnSignInOptions {
 }
 
 const Params = Closed({ id: Uuid('Session or passkey.') })
-const NoQuery = Closed({})
 
 export function addOwnSignIns(app: FastifyInstance, { db, rateLimit }: OwnSignInOptions): void {
-  const options = (scope: OperatorScope, params?: typeof Params) => ({
-    schema: { hide: true, querystring: NoQuery, ...(params && { params }) },
+  const options = (scope: OperatorScope, summary: string, reply: TSchema) => ({
+    schema: ofOperators(summary, scope, reply),
     onRequest: hookOf(rateLimit.requireScope([scope])),
   })
+  const removal = (scope: OperatorScope, summary: string) => {
+    const { schema, onRequest } = options(scope, summary, Nothing)
+    return { schema: { ...schema, params: Params }, onRequest }
+  }
 
-  app.get('/v2/operators/sessions', options('operators:read_session'), async ({ caller }) => ({
-    items: (await listSessions(db, caller.actor.id)).map(sessionToWire),
-  }))
-
-  app.delete('/v2/operators/sessions/:id', options('operators:delete_session', Params), (request) =>
-    removing(db, request, 'session', endSession),
+  app.get(
+    '/v2/operators/sessions',
+    options('operators:read_session', 'List Own Sessions', Items(ShownSession)),
+    async ({ caller }) => ({ items: (await listSessions(db, caller.actor.id)).map(sessionToWire) }),
   )
 
-  app.get('/v2/operators/passkeys', options('operators:read_passkey'), async ({ caller }) => ({
-    items: (await listPasskeys(db, caller.actor.id)).map(passkeyToWire),
-  }))
+  app.delete(
+    '/v2/operators/sessions/:id',
+    removal('operators:delete_session', 'End Own Session'),
+    (request) => removing(db, request, 'session', endSession),
+  )
 
-  app.delete('/v2/operators/passkeys/:id', options('operators:delete_passkey', Params), (request) =>
-    removing(db, request, 'passkey', removePasskey),
+  app.get(
+    '/v2/operators/passkeys',
+    options('operators:read_passkey', 'List Own Passkeys', Items(ShownPasskey)),
+    async ({ caller }) => ({ items: (await listPasskeys(db, caller.actor.id)).map(passkeyToWire) }),
+  )
+
+  app.delete(
+    '/v2/operators/passkeys/:id',
+    removal('operators:delete_passkey', 'Remove Own Passkey'),
+    (request) => removing(db, request, 'passkey', removePasskey),
   )
 }
 

@@ -1,13 +1,14 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
-import type { AuditRecord } from '../../money/ledger/audit.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import type { AuditRecord } from '../../audit/audit.ts'
 import { recordOperatorChange, type Operator } from './operators.ts'
 import { hashOfSecret, newSecret } from './secrets.ts'
 
 /** Sessions of operators: a sign-in opens a session, which takes access tokens (docs/reference/operators.md). */
 
-export type SignInMethod = 'LINK' | 'PASSKEY' | 'OPENID'
+export const SIGN_IN_METHODS = ['LINK', 'PASSKEY', 'OPENID'] as const
+export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
 
 /** A session ends this long after it was opened. */
 const SESSION_SECONDS = 12 * 60 * 60

@@ -8,10 +8,10 @@ import {
 } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import type { ClientScope } from '../../contract/scopes.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
-import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
 
 /** The credentials of an API client. The secret is shown once; only its hash is stored. */
 export interface ClientCredentials {

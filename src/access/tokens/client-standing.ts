@@ -7,8 +7,8 @@ import { Refreshed } from '../../db/refreshed.ts'
 import { invalidToken, type CallerStanding } from '../../http/authenticate.ts'
 import type { Caller } from '../../http/operation.ts'
 import { problem } from '../../contract/problems.ts'
-import { SEALED_END } from '../../money/ledger/freeze-ends.ts'
-import { sealOf, type RowMacs } from '../../money/records/row-macs.ts'
+import { SEALED_END } from '../../audit/freeze-ends.ts'
+import { sealOf, type RowMacs } from '../../audit/row-macs.ts'
 import { CHANGED, ENDED } from './operator-tokens.ts'
 
 /** How often each process reads the list of disabled clients, operators and customers. */

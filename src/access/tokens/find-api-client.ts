@@ -4,7 +4,7 @@ import { inOrder, type Queryable } from '../../db/database.ts'
 import type { Node, Nodes } from '../../db/nodes.ts'
 import { uuidsOf } from '../../http/lists.ts'
 import { isFrozenFor } from '../../money/records/freezes.ts'
-import { endedLater, sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
+import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
 import { secretHashOf } from './api-clients.ts'
 
 export interface ApiClient {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Nodes } from '../../db/nodes.ts'
 import { SCOPES } from '../../contract/scopes.ts'
-import type { RowMacs } from '../../money/records/row-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { ApiClients } from './find-api-client.ts'

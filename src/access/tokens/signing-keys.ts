@@ -11,7 +11,7 @@ import {
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { decryptRecord, encryptRecord, masterKeyIdOf } from '../../keys/encrypted-record.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { Refreshed } from '../../db/refreshed.ts'
@@ -207,7 +207,6 @@ export interface SigningKeySummary {
   retired_at: string | null
 }
 
-/** Lists all signing keys, newest first. */
 export async function listSigningKeys(db: Queryable): Promise<SigningKeySummary[]> {
   const { rows } = await db.query<
     Omit<SigningKeySummary, 'status' | 'master_key_id'> & { encrypted_jwk: string | null; signs: boolean }

@@ -1,8 +1,7 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { readSettings, SETTINGS, SettingsError, type Settings } from '../../settings.ts'
-import { define, offline } from '../define.ts'
-import { EXIT } from '../exit.ts'
+import { group, offline } from '../define.ts'
 import type { Finding } from '../../finding.ts'
 import { examine, type Checked } from './checks.ts'
 import { readScreen } from '../output.ts'
@@ -10,26 +9,24 @@ import { tableOf } from '../table.ts'
 import { ownProcess } from '../own-process.ts'
 
 export function doctorCommand(program: Command): void {
-  define(
-    program,
-    'doctor',
-    'check settings, database, keys and networks, and say how to fix each fault; changes nothing',
-  )
-    .option('--all', 'print every setting, also those that have their default')
-    .option('--json', 'print JSON, with every setting')
-    .option(
-      '--token-file <path>',
+  group(program, [], offline, {
+    '--all': ['print every setting, also those that have their default'],
+    '--token-file <path>': [
       'a file with an access token of the external issuer: is it accepted, and if not, why',
-    )
-    .addHelpText('after', '\nExit code 1 when a check FAILs. A WARN is for you to judge.')
-    .answer(offline, async (_, { all = false, tokenFile }: { all?: boolean; tokenFile?: string }) => {
-      const checks = await runChecks(tokenFile)
+    ],
+  }).command('doctor [--all] [--token-file <path>]', {
+    about: 'check settings, database, keys and networks, and say how to fix each fault; changes nothing',
+    json: 'print JSON, with every setting',
+    help: '\nExit code 1 when a check FAILs. A WARN is for you to judge.',
+    async run(_, { token_file }) {
+      const checks = await runChecks(token_file)
       const settings = listSettings(ownProcess().env, checks)
-      const healthy = checks.every(({ result }) => result !== 'FAIL')
-      if (!healthy) ownProcess().exitCode = EXIT.failed
-      const text = `${describeChecks(checks)}\n\n${describeSettings(settings, all)}`
-      return [{ healthy, settings, checks }, text]
-    })
+      return { healthy: checks.every(({ result }) => result !== 'FAIL'), settings, checks }
+    },
+    says: ({ checks, settings }, { all = false }) =>
+      `${describeChecks(checks)}\n\n${describeSettings(settings, all)}`,
+    fails: ({ healthy }) => !healthy,
+  })
 }
 
 const SEVERITY = { FAIL: 0, WARN: 1, OK: 2 } as const

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { EVENT_TYPES, type EventType } from '../../contract/event-types.ts'
 import type { Event } from '../../money/records/event.ts'
 import { overApi, until, type ListPage } from '../call-api.ts'
-import { define } from '../define.ts'
+import { group } from '../define.ts'
 import { lineOf } from '../events.ts'
 
 /**
@@ -13,10 +13,12 @@ const WAIT_MS_MAX = 90_000
 
 export function triggerCommand(program: Command): void {
   const types = Object.keys(EVENT_TYPES).map((type) => `  ${type}`)
-  define(program, 'trigger', 'make an event happen in the sandbox, by the real operations, and print it')
-    .argument('<event_type>', 'such as transfer.crypto_withdrawal.completed', eventType)
-    .addHelpText('after', `\nEvent types:\n${types.join('\n')}`)
-    .answer(overApi, async (api, type: EventType) => {
+  group(program, [], overApi, {
+    '<event_type>': ['such as transfer.crypto_withdrawal.completed', eventType],
+  }).command('trigger <event_type>', {
+    about: 'make an event happen in the sandbox, by the real operations, and print it',
+    help: `\nEvent types:\n${types.join('\n')}`,
+    async run(api, { event_type: type }) {
       // Loaded here, because some recipes load the database's code, which the help does not need.
       const { makeEvent } = await import('./recipes.ts')
       const object_id = await makeEvent(api, type)
@@ -26,8 +28,10 @@ export function triggerCommand(program: Command): void {
       const event = await until(WAIT_MS_MAX, read)
       if (event === undefined)
         throw new Error(`no event ${type} of ${object_id} within ${WAIT_MS_MAX / 1000} s: does a worker run?`)
-      return [event, lineOf(event)]
-    })
+      return event
+    },
+    says: lineOf,
+  })
 }
 
 function eventType(text: string): EventType {

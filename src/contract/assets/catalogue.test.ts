@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import * as chains from 'viem/chains'
-import { canonicalAddress } from '../../chains/addresses.ts'
+import { canonicalAddress } from '../addresses/addresses.ts'
 import { formatAmount, parseAmount } from './amount.ts'
 import { ASSETS, CRYPTO_NETWORKS, type CryptoNetwork, decimalsOf, findAsset, NETWORKS } from './catalogue.ts'
 

@@ -165,7 +165,6 @@ export async function flush(path: string): Promise<void> {
   await file.close()
 }
 
-/** Returns the options that make a child process run as that user. */
 export function runAs(user: OsUser | undefined): { uid?: number; gid?: number } {
   return user ? { uid: user.uid, gid: user.gid } : {}
 }

@@ -39,7 +39,6 @@ export interface StatementOf {
   approval_id: string
   customer_id: string
   subject: ApprovalSubject
-  /** How many approvers must agree. */
   required: number
   role: string
   rule_id: string | null

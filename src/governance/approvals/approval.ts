@@ -3,7 +3,7 @@ import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
 import type { SignedStatement } from '../../contract/approval.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { insertEvents, type NewEvent } from '../../money/ledger/events.ts'
 import { objectionToSignature, statementText, type StatementOf } from './approval-statement.ts'
 import { hasRole, personsOf, personsWhoAre, type Approver } from './approver.ts'
@@ -31,10 +31,8 @@ export interface ApprovalRow {
 }
 
 export interface ChangeToApprove {
-  /** The kind of configuration, as the policy names it. */
   subject: string
   operation: string
-  /** The record that is changed. */
   target: { type: string; id: string }
   /** The values as they will be applied, with secrets as their SHA-256. */
   values: object

@@ -9,7 +9,7 @@ import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { customerName, eachAlone } from '../../db/each-alone.ts'
 import { newId, readClock, type Moment } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
 import {
   APPROVAL_COLUMNS,

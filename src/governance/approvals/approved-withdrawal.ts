@@ -12,7 +12,7 @@ import {
 import type { StatementOf } from './approval-statement.ts'
 import { change } from '../../money/records/need.ts'
 import type { Decision, View, TransferApproval } from '../../money/movements/decision.ts'
-import { readAccepted, type AcceptedWithdrawal } from '../../money/movements/withdrawal-macs.ts'
+import { readAccepted, type AcceptedWithdrawal } from '../../audit/withdrawal-macs.ts'
 
 /** What a rule of the policy requires of a withdrawal that needs approvers. */
 export interface ApprovalRequirement {

@@ -3,7 +3,7 @@ import type { Actor, Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { millisOfId, newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { thumbprintOf, type ApproverKey } from './approval-statement.ts'
 
 /** Who may approve, and with which key. Only the schema's owner writes approvers (docs/decisions/governance.md). */

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import type { SigningEvidence } from '../../contract/approval.ts'
-import { acceptanceOf, acceptedText, readAccepted } from '../../money/movements/withdrawal-macs.ts'
+import { acceptanceOf, acceptedText, readAccepted } from '../../audit/withdrawal-macs.ts'
 import { statementText } from './approval-statement.ts'
 import { judgeWithdrawals } from './approved-withdrawal.ts'
 

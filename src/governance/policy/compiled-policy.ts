@@ -5,7 +5,6 @@ import { type PolicyVersion } from './policy.ts'
 
 const MICROS = 1_000_000
 
-/** A rule, ready to be applied to payments. */
 export interface CompiledRule {
   rule: Rule
   /** Whether the rule blocks or asks for approval: an uncertain fact then counts as a match. */
@@ -45,7 +44,6 @@ const SHORTLISTS_MAX = 1_000
 
 export interface Compiled {
   version: number
-  /** How long approvers have to decide. */
   deadlineSeconds: number
   rules: readonly CompiledRule[]
   /** By `keyOfKind`. Comparing each payment with each of ten rules took twice as long as all other work. */

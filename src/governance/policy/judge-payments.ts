@@ -7,13 +7,13 @@ import { Problem, problem } from '../../contract/problems.ts'
 import { inOrder, type Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type { Decision, Movement, Payment, View } from '../../money/movements/decision.ts'
 import type { Govern, GovernedBatch, Governor, Verdict } from '../../money/movements/governor.ts'
 import { entriesAt, type KnownEntry } from '../../money/records/destination-address.ts'
 import { FIAT_ACCOUNTS, type FiatAccount } from '../../money/records/fiat-account.ts'
 import type { Holders } from '../../money/records/holders.ts'
-import type { RowMacs } from '../../money/records/row-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import { awaitApproval, type ApprovalRequirement } from '../approvals/approved-withdrawal.ts'
 import { compile, shortlistOf, type Compiled, type CompiledRule, type Shortlist } from './compiled-policy.ts'
 import { DEFAULT_ROLE, type Limit, type Rule } from './policy-document.ts'
@@ -53,7 +53,6 @@ export const governBy =
   (batch) =>
     new PolicyGovernor(policies, batch)
 
-/** The policy in force for a batch of movements. */
 class PolicyGovernor implements Governor {
   readonly #policies: Policies
   readonly #batch: GovernedBatch

@@ -8,7 +8,7 @@ import { coordinatorOf, type Queryable, type Transaction } from '../../db/databa
 import type { Moment } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
-import { RowMacs } from '../../money/records/row-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import { newestUsdPrices } from '../../money/records/usd-prices.ts'
 import { PolicyDocument } from './policy-document.ts'
 
@@ -17,7 +17,6 @@ import { PolicyDocument } from './policy-document.ts'
  * new version. A version never changes, and its MAC covers all of it.
  */
 
-/** A version of a customer's policy. */
 export const Policy = NamedObject('Policy', {
   version: Type.Integer({
     minimum: 0,

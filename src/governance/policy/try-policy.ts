@@ -1,8 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
+import { Type, type Static } from 'typebox'
 import { originOfLoop, type Actor } from '../../contract/actor.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { VALUE_DECIMALS, type UsdPrices } from '../../contract/assets/usd-value.ts'
+import { Amount, AssetSymbol, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { Problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { firstIdAt, momentAt, readClock } from '../../db/ids.ts'
@@ -44,29 +46,27 @@ const NAMED_MAX = 5
 /** The receiver of a transfer to another customer is in no record of its sender. */
 const TRIED_TYPES = ['CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL', 'INTERNAL_TRANSFER_DEBIT'] as const
 
-type Outcome = 'ALLOWED' | 'APPROVAL' | 'BLOCKED'
+const OUTCOMES = ['ALLOWED', 'APPROVAL', 'BLOCKED'] as const
+type Outcome = (typeof OUTCOMES)[number]
 
 /** The payments for which a rule has one outcome. */
-interface TriedOutcome {
-  /** Absent where no rule decides. */
-  rule_id?: string
-  outcome: Outcome
-  count: number
-  /** In USD; payments without a price are left out. */
-  notional_value: string
-  totals: { asset: string; total: string }[]
-  /** The newest first. */
-  transfer_ids: string[]
-}
-
-export interface PolicyTrial {
-  /** Limits count the payments since then. */
-  from: string
-  judged: number
-  /** Whether older payments of the 30 days were left out. */
-  has_more: boolean
-  outcomes: TriedOutcome[]
-}
+export const PolicyTrial = Type.Object({
+  from: Timestamp('Limits count the payments since then.'),
+  judged: Type.Integer({ description: 'The number of payments.' }),
+  has_more: Type.Boolean({ description: 'Whether older payments of the 30 days were left out.' }),
+  outcomes: Type.Array(
+    Type.Object({
+      rule_id: Type.Optional(Type.String({ description: 'Absent where no rule decides.' })),
+      outcome: OneOf(OUTCOMES, 'What the policy would have done.'),
+      count: Type.Integer({ description: 'The number of payments.' }),
+      notional_value: Amount('In USD; payments without a price are left out.'),
+      totals: Type.Array(Type.Object({ asset: AssetSymbol, total: Amount('Their sum.') })),
+      transfer_ids: Type.Array(Uuid('Transfer.'), { description: 'The newest first.' }),
+    }),
+  ),
+})
+type PolicyTrial = Static<typeof PolicyTrial>
+type TriedOutcome = PolicyTrial['outcomes'][number]
 
 type PaidRow = Pick<Transfer, 'id' | 'created_at' | 'profile_id' | 'asset' | 'total'> & {
   type: Payment['type']

@@ -2,8 +2,14 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { problem } from '../../contract/problems.ts'
 import { arrayLiteral, inOrder, type Transaction } from '../../db/database.ts'
-import { IS_OUTDATED, keyOfBalance, OUTDATED, type BalanceMacs } from './balance-macs.ts'
-import { holds, SEALED_END, type Seal } from './freeze-ends.ts'
+import {
+  IS_OUTDATED,
+  keyOfBalance,
+  macOfBalance,
+  objectionToBalance,
+  OUTDATED,
+} from '../../audit/balance-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 
 export interface BalanceKey {
   profile_id: string
@@ -28,41 +34,52 @@ export interface BalanceRow extends BalanceKey {
   /** The time of its last entry. */
   updated_at: string
   mac: string | null
-  /** Whether the balance has a newer entry. */
   is_outdated: boolean
-  /** The account of the balance's profile. */
-  account_id: string | null
 }
 
-type Freeze = Seal & { subject: string; lifted_at: string | null }
-
-/** What keeps money from leaving profiles. */
-interface Barred {
-  /** The version and MAC of the customer's policy (`POLICY_PLACE`); undefined where it has none. */
-  policy?: string | undefined
-  /** The freezes of the customer and its profiles, by subject. An end that was written without the master key ends none. */
-  freezes: readonly Freeze[]
-  /** The ids of the deactivated profiles among those of the balances. */
-  deactivated: readonly string[]
-  profiles?: ReadonlyMap<string, string | null>
+/** A row of what is read beside locked balances: the clock, or a balance that has a newer entry. */
+export interface BesideBalances {
+  kind: string
+  subject: string
+  detail: string | null
+  now: string | null
+  mac: string | null
 }
 
 /**
+ * Reads `CLOCK_AND_OUTDATED`, in the round trip of the balances and after their locks. It may read more in its statement, as
+ * movements do (records/standing.ts). `values` are the customer, the profiles and the assets, as lists.
+ */
+export type ReadBeside = (tx: Transaction, values: string[]) => Promise<BesideBalances[]>
+
+export const CLOCK_AND_OUTDATED = `
+  select 'CLOCK' as kind, null as subject, null as detail, clock_timestamp() as now, null as mac
+  union all
+  select 'OUTDATED', profile_id || '/' || asset, null, null, null from balances b
+  where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`
+
+const readClockAndOutdated: ReadBeside = async (tx, values) =>
+  (await tx.query<BesideBalances>({ name: 'clock of balances', text: CLOCK_AND_OUTDATED, values })).rows
+
+/**
  * Reads and locks the existing balances of these profiles in these assets, and returns those among `keys`. It locks them in key
- * order, so that no two batches deadlock, and reads the database's clock after the locks. `policy` names the customer's policy,
- * `freezes` has the freezes of the customer and its profiles, and `deactivated` the deactivated profiles of `keys`.
- * It takes one round trip.
+ * order, so that no two batches deadlock, and reads the database's clock after the locks. `profileIds` are the profiles that a
+ * locked balance proves to exist. It takes one round trip.
  */
 export async function lockBalances(
   tx: Transaction,
   customerId: string,
   keys: BalanceKey[],
-): Promise<{ rows: BalanceRow[]; clock: string } & Barred> {
+  readBeside = readClockAndOutdated,
+): Promise<{ rows: BalanceRow[]; profileIds: ReadonlySet<string>; clock: string }> {
   const wanted = new Set(keys.map((key) => keyOfBalance(key.profile_id.toLowerCase(), key.asset)))
-  const profileIds = arrayLiteral([...new Set(keys.map((key) => key.profile_id))])
-  const assets = arrayLiteral([...new Set(keys.map((key) => key.asset))])
-  const [{ rows: locked }, { rows: read }] = await inOrder([
-    tx.query<Omit<BalanceRow, 'account_id' | 'is_outdated'> & Partial<BalanceRow>>({
+  const values = [
+    customerId,
+    arrayLiteral([...new Set(keys.map((key) => key.profile_id))]),
+    arrayLiteral([...new Set(keys.map((key) => key.asset))]),
+  ]
+  const [{ rows: locked }, beside] = await inOrder([
+    tx.query<Omit<BalanceRow, 'is_outdated'> & Partial<BalanceRow>>({
       name: 'lock balances',
       text: `
         select profile_id, asset, available, version, updated_at, mac
@@ -70,107 +87,40 @@ export async function lockBalances(
         where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[])
         order by profile_id, asset
         for update`,
-      values: [customerId, profileIds, assets],
+      values,
     }),
-    tx.query<{ kind: RowKind; subject: string; detail: string | null; now: string; mac: string | null }>({
-      name: 'standing of balances',
-      text: STANDING,
-      values: [customerId, profileIds, assets],
-    }),
+    readBeside(tx, values),
   ])
-  const accounts = new Map<string, string | null>()
-  const freezes: Freeze[] = []
-  const subjects: Record<Exclude<RowKind, 'CLOCK' | 'ACCOUNT' | 'FREEZE'>, string[]> = {
-    DEACTIVATED: [],
-    POLICY: [],
-    OUTDATED: [],
-  }
-  let clock = ''
-  for (const { kind, subject, detail, now, mac } of read) {
-    if (kind === 'ACCOUNT') accounts.set(subject, detail)
-    else if (kind === 'CLOCK') clock = now
-    else if (kind === 'FREEZE') freezes.push({ subject, lifted_at: now, sealed: detail!, mac })
-    else subjects[kind].push(subject)
-  }
-  const profiles = new Map<string, string | null>()
+  const outdated = beside.flatMap(({ kind, subject }) => (kind === 'OUTDATED' ? subject : []))
   const rows = locked.filter((row): row is BalanceRow => {
     const key = keyOfBalance(row.profile_id, row.asset)
     // The row is completed in place: copies were a part of the CPU of each withdrawal.
-    row.is_outdated = subjects.OUTDATED.includes(key)
-    row.account_id = accounts.get(row.profile_id) ?? null
-    profiles.set(row.profile_id, row.account_id)
+    row.is_outdated = outdated.includes(key)
     return wanted.has(key)
   })
   return {
     rows,
-    clock,
-    profiles,
-    policy: subjects.POLICY[0],
-    freezes,
-    deactivated: subjects.DEACTIVATED,
+    profileIds: new Set(locked.map(({ profile_id }) => profile_id)),
+    clock: beside.find(({ kind }) => kind === 'CLOCK')!.now!,
   }
 }
 
-/** What is read with balances: `ACCOUNT` are profiles with their accounts; `CLOCK` is one row. */
-type RowKind = 'CLOCK' | 'ACCOUNT' | 'DEACTIVATED' | 'FREEZE' | 'POLICY' | 'OUTDATED'
-
-// The clock is read after the locks.
-const STANDING = `
-  select 'CLOCK' as kind, null as subject, null as detail, clock_timestamp() as now, null as mac
-  union all
-  select 'ACCOUNT', id::text, account_id::text, null, null from profiles
-  where customer_id = $1 and id = any ($2::uuid[])
-  union all
-  select 'DEACTIVATED', id::text, null, null, null from profiles
-  where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
-  union all
-  -- Of these profiles alone, and of the customer: each end costs a MAC.
-  select 'FREEZE', subject::text, ${SEALED_END}, lifted_at, mac from customer_freezes r
-  where customer_id = $1 and (subject = $1 or subject = any ($2::uuid[]))
-  union all
-  (select 'POLICY', version || ' ' || mac, null, null, null from policies
-   where customer_id = $1
-   order by version desc
-   limit 1)
-  union all
-  select 'OUTDATED', profile_id || '/' || asset, null, null, null from balances b
-  where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`
-
-/** The MACs of a customer's balances. */
 interface Sealing {
-  macs: BalanceMacs
+  macs: RowMacs
   customerId: string
 }
 
 /** The locked balances of a transaction, changed in memory and written once. */
 export class Balances {
-  /** The profiles that these balances prove to exist, each with its account's id or null. */
-  readonly profiles: ReadonlyMap<string, string | null>
-  /** The frozen subjects of the customer: its own id, and those of its profiles. */
-  readonly frozen: ReadonlySet<string>
-  /** The ids of the deactivated profiles among those of the balances that were asked for. */
-  readonly deactivated: ReadonlySet<string>
-  /** The version and MAC of the customer's policy; undefined where it has none. */
-  readonly policy: string | undefined
+  readonly profileIds: ReadonlySet<string>
   #balances = new Map<string, Balance>()
   #found: Balance | undefined
   readonly #sealing: Sealing | undefined
 
   /** Without `sealing` no balance can move: none was locked. */
-  constructor(
-    rows: BalanceRow[],
-    { policy, freezes, deactivated, profiles = new Map() }: Barred = { freezes: [], deactivated: [] },
-    sealing?: Sealing,
-  ) {
+  constructor(rows: BalanceRow[], profileIds: ReadonlySet<string>, sealing?: Sealing) {
+    this.profileIds = profileIds
     this.#sealing = sealing
-    this.policy = policy
-    this.frozen = new Set(
-      freezes
-        .filter((freeze) => holds(freeze, (end) => sealing?.macs.isEndOfFreeze(end) === true))
-        .map(({ subject }) => subject),
-    )
-    this.deactivated = new Set(deactivated)
-    this.profiles = profiles
     for (const row of rows) {
       const { profile_id, asset, available, version } = row
       this.#balances.set(keyOfBalance(profile_id, asset), {
@@ -209,9 +159,8 @@ export class Balances {
   #isGenuine(balance: Balance, row: BalanceRow): boolean {
     const { macs, customerId } = this.#sealing!
     const objection =
-      macs.objectionTo(customerId, balance, row.updated_at, row.mac) ??
-      (row.is_outdated ? OUTDATED : undefined)
-    if (objection !== undefined) macs.onForged(row.profile_id, objection)
+      objectionToBalance(macs, customerId, balance, row) ?? (row.is_outdated ? OUTDATED : undefined)
+    if (objection !== undefined) macs.onForged('balances', row.profile_id, objection)
     return objection === undefined
   }
 
@@ -223,7 +172,6 @@ export class Balances {
     return balance
   }
 
-  /** Adds a balance that has no row yet. */
   #begin(profile_id: string, asset: string): Balance {
     const balance: Balance = { profile_id, asset, available: 0n, version: 0, versionRead: 0 }
     this.#balances.set(keyOfBalance(profile_id, asset), balance)
@@ -251,7 +199,7 @@ export class Balances {
 
   #macOf(balance: Balance, now: string): string {
     const { macs, customerId } = this.#sealing!
-    return macs.make(customerId, balance, now)
+    return macOfBalance(macs, customerId, balance, now)
   }
 
   /**

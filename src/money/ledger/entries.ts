@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
+import type { LedgerEvent } from '../../audit/audit.ts'
 
 /**
  * The chart of accounts. Profile balances are liabilities of the platform (positive). The platform's accounts are the
@@ -48,20 +49,12 @@ export const onPlatform = (account: PlatformAccount, asset: string, amount: bigi
   amount,
 })
 
-/**
- * The event of a transfer. SWEPT: a transaction that moves money from deposit addresses has ended. Each event is
- * posted once: it is part of the entries' primary key. SETTLED is also the event of a transaction that an operator
- * has acknowledged.
- */
-export type LedgerEvent = 'CREATED' | 'SETTLED' | 'REFUNDED' | 'SWEPT'
-
 /** One ledger transaction: the entries of one event of one transfer, zero-sum per asset. */
 export interface Posting {
   /** For SWEPT, the id of the sweep; for an acknowledged transaction, its id. */
   transfer_id: string
   event: LedgerEvent
   entries: Entry[]
-  /** Who moves the money, and through which request. */
   origin: Origin
   /** The action in the audit log, where it is not that of the event: `transfer.create` for CREATED, and so on. */
   action?: AuditAction | undefined

@@ -5,11 +5,11 @@ import { insertOf, sendTogether, type Bound, type StatementPart } from '../../db
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { momentAt, PLATFORM_ID, type Moment } from '../../db/ids.ts'
-import { recordMoneyMoved, type MoneyMoved } from './audit.ts'
-import { balanceMacs } from './balance-macs.ts'
-import { Balances, lockBalances, MADE_BALANCES, type BalanceKey } from './balances.ts'
+import { recordMoneyMoved, type MoneyMoved, type LedgerEvent } from '../../audit/audit.ts'
+import { ownRowMacs } from '../../audit/row-macs.ts'
+import { Balances, lockBalances, MADE_BALANCES, type BalanceKey, type ReadBeside } from './balances.ts'
 import { NEW_EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
-import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
+import { requireBalanced, type Entry, type Posting } from './entries.ts'
 import { metadataOf } from './transfer-metadata.ts'
 import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer, type Transfer } from './transfer.ts'
 
@@ -48,15 +48,15 @@ export class LedgerTransaction {
 
   /**
    * Locks the balances of `keys` and reads the clock after the locks, in one round trip. `at` backdates the transaction, for
-   * invented history, but never to before the last entry of the balances.
+   * invented history, but never to before the last entry of the balances. `readBeside` reads more in that round trip.
    */
   static async open(
     tx: Transaction,
     customerId: string,
     keys: BalanceKey[],
-    at?: Moment,
+    { at, readBeside }: { at?: Moment | undefined; readBeside?: ReadBeside } = {},
   ): Promise<LedgerTransaction> {
-    const { rows, clock, ...barred } = await lockBalances(tx, customerId, keys)
+    const { rows, profileIds, clock } = await lockBalances(tx, customerId, keys, readBeside)
     // After the clock was set back, a new entry must still not precede the last one. Timestamps of one format sort as
     // text.
     const now = rows.reduce(
@@ -64,9 +64,8 @@ export class LedgerTransaction {
       at?.text ?? clock,
     )
     // A transaction that locks no balance moves none.
-    const sealing =
-      keys.length + barred.freezes.length === 0 ? undefined : { macs: await balanceMacs(), customerId }
-    return new LedgerTransaction(tx, customerId, new Balances(rows, barred, sealing), momentAt(now))
+    const sealing = keys.length === 0 ? undefined : { macs: await ownRowMacs(), customerId }
+    return new LedgerTransaction(tx, customerId, new Balances(rows, profileIds, sealing), momentAt(now))
   }
 
   /** Returns the first profile balance that these entries would take below zero, with the amount needed. */
@@ -189,7 +188,6 @@ export class LedgerTransaction {
   }
 }
 
-/** The action of a posting that names no other. */
 const ACTION_OF = {
   CREATED: 'transfer.create',
   SETTLED: 'transfer.complete',
@@ -197,7 +195,6 @@ const ACTION_OF = {
   SWEPT: 'sweep.settle',
 } as const satisfies Record<LedgerEvent, AuditAction>
 
-/** A transfer that changes its status. */
 export type ChangedTransfer = Pick<Transfer, 'id' | 'type' | 'status'>
 
 const eventOf = ({ id, type, status }: ChangedTransfer): NewEvent => ({

@@ -41,7 +41,6 @@ const TRANSFER_TYPES = [
 
 export const TransferType = OneOf(TRANSFER_TYPES, 'Transfer type.')
 export const TransferStatus = OneOf(['PENDING', 'COMPLETED', 'FAILED'], 'Status.')
-/** The record of a money movement (API behaviour, Transfers). */
 export const Transfer = NamedObject('Transfer', {
   id: Uuid('Transfer id.'),
   customer_id: Uuid('Customer id.'),

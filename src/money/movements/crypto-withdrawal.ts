@@ -7,10 +7,10 @@ import {
   type CryptoNetwork,
 } from '../../contract/assets/catalogue.ts'
 import { problem } from '../../contract/problems.ts'
-import { addressFault, canonicalAddress } from '../../chains/addresses.ts'
-import { addressRefusal } from '../../chains/destination-rules.ts'
-import type { Networks } from '../../chains/network.ts'
-import { magicOutcome } from '../../chains/simulated/magic-addresses.ts'
+import { addressFault, canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { addressRefusal } from '../../contract/addresses/destination-rules.ts'
+import type { Networks } from '../../networks/network.ts'
+import { magicOutcome } from '../../networks/simulated/magic-addresses.ts'
 import { onProfileAs } from '../ledger/conversion.ts'
 import { onPlatform } from '../ledger/entries.ts'
 import type { Decision, View } from './decision.ts'
@@ -49,7 +49,6 @@ export interface Amounts {
 /** The names of the request's destination fields. An orchestration has other names. */
 const FIELDS = { network: 'crypto_network', address: 'destination_address' }
 
-/** An asset and its listing on a network. */
 export type ListedAsset = Pick<WithdrawalTerms, 'asset' | 'listing'>
 
 /**

@@ -29,7 +29,6 @@ export interface TransferApproval {
   deadline: string
 }
 
-/** The bank account of a wire, as its MAC covers it. */
 export type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
 
 /** A transfer to record and the entries to post. */
@@ -81,7 +80,6 @@ export interface Payment extends Holder {
 
 /** One request to move money. */
 export interface Movement {
-  /** Who moves the money, and through which request. */
   origin: Origin
   /** Unique among the customer's transfers: a repeat is answered with the first transfer (already-exists). */
   ref_id?: string | undefined
@@ -95,7 +93,6 @@ export interface Movement {
   payment?: Payment | undefined
   /** Decides everything and posts nothing. */
   dryRun?: boolean | undefined
-  /** The records that the decision needs. */
   needs?: readonly Need[]
   /**
    * Throws the refusal of a caller that may no longer move money: it may have been disabled while the movement
@@ -115,5 +112,4 @@ const GOVERNED = new Set<string>(GOVERNED_TYPES)
 export const isGoverned = ({ type }: Transfer, { payment }: Movement): boolean =>
   GOVERNED.has(type) && (type !== 'PAXOS_TRANSFER_DEBIT' || payment !== undefined)
 
-/** The outcome of a movement. */
 export type Outcome = { decision: Decision } | { refusal: unknown }

@@ -35,7 +35,6 @@ export interface Deposit {
   seenAs?: Arrival
   /** Credits a platform stablecoin as USD, if the amount is whole cents. */
   convertToUsd?: boolean
-  /** Further fields of its record. */
   record: Partial<
     Pick<
       Transfer,
@@ -168,7 +167,6 @@ export function depositRecord(
   }
 }
 
-/** Returns the asset that is credited. */
 function balanceAssetOf({
   asset,
   minor,

@@ -20,8 +20,8 @@ import {
   type NetworkAdapter,
   type NetworkFee,
   type Networks,
-} from '../../chains/network.ts'
-import { DestinationRefused, NodeFailure } from '../../chains/node-failure.ts'
+} from '../../networks/network.ts'
+import { DestinationRefused, NodeFailure } from '../../networks/node-failure.ts'
 
 /** Fees of withdrawals paid from USD are whole cents (API behaviour, Crypto withdrawals). */
 const CENT_DECIMALS = 2

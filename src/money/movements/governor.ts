@@ -11,7 +11,6 @@ export interface GovernedBatch {
   get: View['get']
 }
 
-/** Makes the governor of a batch. */
 export type Govern = (batch: GovernedBatch) => Governor
 
 /** Applies the policy of a customer to one batch of its payments (API behaviour, Policy), for the pipeline. */
@@ -29,7 +28,6 @@ export interface Governor {
   write(): Promise<void>
 }
 
-/** A payment that the policy does not refuse. */
 export interface Verdict {
   /** The decision, with the approval that the payment waits for, where the policy requires one. */
   decision: Decision

@@ -17,7 +17,7 @@ import {
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction } from '../../db/database.ts'
-import type { PayoutNetwork, NetworkAdapter } from '../../chains/network.ts'
+import type { PayoutNetwork, NetworkAdapter } from '../../networks/network.ts'
 import { runOrchestrations } from '../../resources/orchestrations/run-orchestrations.ts'
 import { checkBeforeSigning } from '../../rails/payouts/check-before-signing.ts'
 import { deposit } from './deposit.ts'

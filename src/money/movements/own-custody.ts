@@ -2,7 +2,7 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { problem } from '../../contract/problems.ts'
-import type { PayoutNetwork, Networks } from '../../chains/network.ts'
+import type { PayoutNetwork, Networks } from '../../networks/network.ts'
 import { change, need, type Change, type RecordKind, type KnownRecords, type Need } from '../records/need.ts'
 import type { View } from './decision.ts'
 
@@ -100,7 +100,6 @@ export function takeOwnCustody(
   return [change(OWN_CUSTODY, { ...route, minor })]
 }
 
-/** The withdrawals to subtract. */
 const UNDER_WAY = {
   PENDING: `
     select t.amount

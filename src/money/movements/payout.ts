@@ -187,7 +187,6 @@ function payable(order: Order, remainder: 'REJECT' | 'KEEP'): bigint {
   return inUnitsOf(destination_asset, whole, asset)!
 }
 
-/** Returns the decimals of the destination. */
 const decimalsAt = ({ destination_asset, destination: { crypto } }: Order): number =>
   crypto === undefined
     ? decimalsOf(destination_asset)

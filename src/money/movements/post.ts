@@ -9,7 +9,9 @@ import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
 import { Holders } from '../records/holders.ts'
 import type { AnyKind, Change, KnownRecords, Need } from '../records/need.ts'
-import type { RowMacs } from '../records/row-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
+import { addMacs } from '../../audit/withdrawal-macs.ts'
+import { standingBeside } from '../records/standing.ts'
 import { insertTraces, type NewTrace } from '../records/traces.ts'
 import {
   isGoverned,
@@ -21,11 +23,10 @@ import {
   type View,
 } from './decision.ts'
 import type { Govern, Governor } from './governor.ts'
-import { addMacs, type WithdrawalMacs } from './withdrawal-macs.ts'
 
 export interface PostOptions {
   /** Makes the MACs of withdrawals. Withdrawals accepted without it are never signed. */
-  macs?: WithdrawalMacs | undefined
+  macs?: RowMacs | undefined
   /** Judges payments by policies. Without it, payments of a customer with a policy are refused. */
   govern?: Govern | undefined
   /** Backdates the movements, for invented history. */
@@ -81,7 +82,7 @@ export async function post(
     await inOrder([
       governor?.write(),
       ledger.write(addMacs(legs, macs)),
-      ...writesOf(tx, customerId, changes, macs?.rows),
+      ...writesOf(tx, customerId, changes, macs),
       traces.length === 0 ? undefined : insertTraces(tx, customerId, ledger.now, traces),
       end(true),
     ])
@@ -92,7 +93,6 @@ export async function post(
 interface Batch {
   ledger: LedgerTransaction
   holders: Holders
-  /** Whether the customer has a policy. */
   isGoverned: boolean
   governor: Governor | undefined
   /** The transfers that already have a ref_id of the batch. */
@@ -113,8 +113,9 @@ async function readFor(
   let known: Reads = NOTHING_READ
   const get: View['get'] = (kind, key) => knownOf(known, kind).get(key) as never
   const governor = govern?.({ tx, customerId, movements, get })
+  const beside = standingBeside()
   const [ledger, , needed, existing] = await inOrder([
-    LedgerTransaction.open(tx, customerId, keys, at),
+    LedgerTransaction.open(tx, customerId, keys, { at, readBeside: beside.read }),
     governor?.readEarly(),
     readNeeds(tx, customerId, movements),
     selectTransfersByRefId(
@@ -125,7 +126,7 @@ async function readFor(
   ])
   known = needed
   const holders = await Holders.read(tx, customerId, {
-    balances: ledger.balances,
+    locked: { profileIds: ledger.balances.profileIds, ...beside.standing },
     profileIds: keys.map((key) => key.profile_id),
     holders: movements.flatMap(({ payment }) => payment ?? []),
     receivers: movements.flatMap(({ receiver }) => receiver ?? []),
@@ -136,7 +137,7 @@ async function readFor(
     requireOpen: (id) => holders.requireOpen(id),
     get,
   }
-  const { policy } = ledger.balances
+  const { policy } = beside.standing
   if (policy !== undefined) await governor?.read(policy, holders)
   return { ledger, holders, isGoverned: policy !== undefined, governor, existing, known, view }
 }

@@ -16,7 +16,7 @@ import { nodesOf, type Nodes } from '../../db/nodes.ts'
 import type { Decision, Movement, Outcome } from './decision.ts'
 import type { Govern } from './governor.ts'
 import { post, type PostOptions } from './post.ts'
-import type { WithdrawalMacs } from './withdrawal-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 
 interface Waiting {
   movement: Movement
@@ -27,9 +27,7 @@ interface Waiting {
 
 /** Receives the events of the ledger's queue, for metrics. */
 export interface LedgerMeter {
-  /** Called after a batch of this many movements. */
   batch(movements: number): void
-  /** Called when a movement was refused because the queue was full. */
   refused(): void
 }
 
@@ -38,7 +36,7 @@ export interface LedgerOptions {
   /** Traces the movements of sampled requests. */
   tracing?: Tracing | undefined
   /** Makes the MACs of withdrawals. Withdrawals accepted without it are never signed. */
-  macs?: WithdrawalMacs
+  macs?: RowMacs
   /** Judges payments by policies. Without it, payments of a customer with a policy are refused. */
   govern?: Govern
   /** A movement that has waited longer for its batch is refused: its request has been answered by then. */
@@ -84,7 +82,7 @@ export class Ledger {
   #meter: LedgerMeter | undefined
   #waitMsMax: number
   #halvesFrom: number
-  readonly macs: WithdrawalMacs | undefined
+  readonly macs: RowMacs | undefined
   readonly govern: Govern | undefined
   readonly tracing: Tracing | undefined
 

@@ -5,7 +5,7 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { insertEvents } from '../ledger/events.ts'
 import type { Transfer } from '../ledger/transfer.ts'
-import type { PayoutNetwork } from '../../chains/network.ts'
+import type { PayoutNetwork } from '../../networks/network.ts'
 import type { RecordKind } from '../records/need.ts'
 import { arraysOf } from '../../db/rows.ts'
 

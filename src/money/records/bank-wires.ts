@@ -22,7 +22,6 @@ export interface NewBankWire {
   memo_id?: string
   /** For a RETURN: the withdrawal that came back. */
   returned_transfer_id?: string
-  /** The operator. */
   recorded_by: string
 }
 

@@ -15,16 +15,16 @@ import {
   Uuid,
 } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import { placeKey, type AreGiven } from '../../chains/given-addresses.ts'
-import type { Networks } from '../../chains/network.ts'
-import { NodeFailure } from '../../chains/node-failure.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { placeKey, type AreGiven } from '../../networks/given-addresses.ts'
+import type { Networks } from '../../networks/network.ts'
+import { NodeFailure } from '../../networks/node-failure.ts'
 import { requireMayDeposit } from './holders.ts'
-import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
 import { lockOpenProfile } from './profile.ts'
-import { audited } from './audited.ts'
-import type { CustomerLimits } from './customer-limits.ts'
-import { recordChanges } from '../ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { requireRoom } from './record-limits.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 export const ConversionTarget = OneOf(
@@ -33,7 +33,6 @@ export const ConversionTarget = OneOf(
   { default: 'NO_CONVERSION' },
 )
 
-/** An address for deposits to a profile (API behaviour, Deposit addresses). */
 export const DepositAddress = NamedObject('DepositAddress', {
   id: Uuid('Id of the address.'),
   customer_id: Uuid('Customer.'),
@@ -97,15 +96,14 @@ export interface NewDepositAddress {
 /**
  * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the ref_id,
  * not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not withdraw. Without
- * `origin`, the caller records the change. Without `limits`, the caller has required room for another address. `cursors` is the
- * database of the networks' cursors, where that is another one.
+ * `origin`, the caller records the change. `cursors` is the database of the networks' cursors, where that is another one.
  */
 export async function insertDepositAddress(
   db: Database | Transaction,
   { networks, rowMacs }: { networks: Networks; rowMacs: RowMacs },
   customerId: string,
   body: NewDepositAddress,
-  { origin, cursors = db, limits }: { origin?: Origin; cursors?: Queryable; limits?: CustomerLimits } = {},
+  { origin, cursors = db }: { origin?: Origin; cursors?: Queryable } = {},
 ): Promise<DepositAddress> {
   const adapter = networks.get(body.crypto_network)
   if (adapter?.newDepositAddress === undefined) {
@@ -131,7 +129,7 @@ export async function insertDepositAddress(
       })
       return inTransaction(db, async (tx) => {
         await lockOpenProfile(tx, customerId, body.profile_id)
-        await limits?.requireRoom(tx, customerId, 'deposit_addresses')
+        await requireRoom(tx, customerId, 'deposit_addresses')
         const now = await readClock(tx)
         const id = newId(now)
         const { address, derivation, keep } = addressFor(id)

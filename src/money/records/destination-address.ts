@@ -5,13 +5,12 @@ import { problem } from '../../contract/problems.ts'
 import { arrayLiteral, type Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { NewEvent } from '../ledger/events.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
 
 /** Facts about the owner of an address, for the travel rule. They are kept as they were sent. */
 export const TravelRuleMetadata = Type.Object({}, { ...Free, description: 'Facts for the travel rule.' })
 
-/** An address of the customer's address book (API behaviour, Crypto destination addresses). */
 export const DestinationAddress = NamedObject('CryptoDestinationAddress', {
   id: Uuid('Id of the address.'),
   customer_id: Uuid('Customer.'),

@@ -19,9 +19,9 @@ import { problem } from '../../contract/problems.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { requireHolders } from './holders.ts'
 import type { RecordKind } from './need.ts'
-import { audited } from './audited.ts'
-import type { CustomerLimits } from './customer-limits.ts'
-import { recordChanges } from '../ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { requireRoom } from './record-limits.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 const Name = Text(200, 'Name.', 1)
@@ -45,7 +45,6 @@ export const FiatNetworkInstructions = Closed(
   { description: 'How the bank account is reached.' },
 )
 
-/** A bank account that receives fiat withdrawals (API behaviour, Fiat accounts). */
 export const FiatAccount = NamedObject('FiatAccount', {
   id: Uuid('Id of the fiat account.'),
   customer_id: Uuid('Customer.'),
@@ -71,14 +70,13 @@ export const fiatAccountToWire = (row: FiatAccountRow) => presentOf(row) as Fiat
 
 /**
  * Creates a fiat account. Throws already-exists for the ref_id, not-found for the records it names. Without `origin`,
- * the caller records the change; without `limits`, it has required room for another account.
+ * the caller records the change.
  */
 export async function insertFiatAccount(
   db: Database | Transaction,
   customerId: string,
   body: Omit<FiatAccount, 'id' | 'customer_id' | 'created_at' | 'updated_at' | 'deleted_at'>,
   origin?: Origin,
-  limits?: CustomerLimits,
 ): Promise<FiatAccount> {
   return insertOnce({
     constraint: 'fiat_accounts_ref_id',
@@ -86,7 +84,7 @@ export async function insertFiatAccount(
     async insert() {
       await requireHolders(db, customerId, body)
       return inTransaction(db, async (tx) => {
-        await limits?.requireRoom(tx, customerId, 'fiat_accounts')
+        await requireRoom(tx, customerId, 'fiat_accounts')
         const now = await readClock(tx)
         const { rows } = await tx.query<FiatAccountRow>(
           `

@@ -7,13 +7,13 @@ import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../contract/bank-wire.ts'
 import { Metadata, NamedObject, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { routingOf, type BankAccount } from '../../chains/bank/bank-account.ts'
-import type { RowMacs } from './row-macs.ts'
+import { routingOf, type BankAccount } from '../../networks/bank/bank-account.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import { requireHolders } from './holders.ts'
 import { lockOpenProfile } from './profile.ts'
-import { audited } from './audited.ts'
-import type { CustomerLimits } from './customer-limits.ts'
-import { recordChanges } from '../ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { requireRoom } from './record-limits.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 export const RoutingNumberType = OneOf(['ABA', 'SWIFT'], 'Kind of routing number.')
@@ -84,7 +84,7 @@ export async function insertInstructions(
   { account, rowMacs }: { account: BankAccount; rowMacs: RowMacs },
   customerId: string,
   body: NewInstructions,
-  { origin, limits }: { origin?: Origin; limits?: CustomerLimits } = {},
+  origin?: Origin,
 ): Promise<InstructionsRow> {
   const { routing_number_type } = routingOf(account, body.routing_number_type)
   if (body.routing_number_type !== undefined && body.routing_number_type !== routing_number_type)
@@ -102,7 +102,7 @@ export async function insertInstructions(
       return inTransaction(db, async (tx) => {
         await lockOpenProfile(tx, customerId, body.profile_id)
         await requireHolders(tx, customerId, body)
-        await limits?.requireRoom(tx, customerId, 'fiat_deposit_instructions')
+        await requireRoom(tx, customerId, 'fiat_deposit_instructions')
         const now = await readClock(tx)
         const { rows } = await tx.query<InstructionsRow>(
           `

@@ -11,9 +11,9 @@ import {
 } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { orElse, warn, type Finding } from '../../finding.ts'
-import { audited, recordNow } from './audited.ts'
-import { holds } from '../ledger/freeze-ends.ts'
-import { ownRowMacs, RowMacs, sealOf, type Seal } from './row-macs.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
+import { holds } from '../../audit/freeze-ends.ts'
+import { ownRowMacs, RowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { holdersOf, shareLock } from '../../db/locks.ts'
 
@@ -245,7 +245,6 @@ const COLUMNS_OF_CUSTOMER = `
 const SELECT = `select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')} from freezes r`
 const SELECT_OF_CUSTOMERS = `select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r`
 
-/** Which freezes are read. */
 interface FreezeFilter {
   /** Of the platform, by subject: '' is everything. Absent: none. */
   platform?: readonly string[]

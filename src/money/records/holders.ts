@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert'
 import type { Queryable } from '../../db/database.ts'
 import { problem } from '../../contract/problems.ts'
-import { Balances } from '../ledger/balances.ts'
 import { lockProfiles, selectProfiles } from './profile.ts'
+import type { Standing } from './standing.ts'
 
 /** The statuses of an identity's verification, and of an account's `summary_status` (API behaviour, Accounts). */
 export const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
@@ -40,20 +40,23 @@ export interface Holder {
 
 type NamedHolder = Pick<Holder, 'account_id' | 'identity_id'>
 
+/** What was read with the locked balances of these profiles. */
+type Locked = Pick<Standing, 'frozen' | 'deactivated' | 'accounts'> & { profileIds: ReadonlySet<string> }
+
 /** The holders of some movements: their profiles, accounts and identities, read in the movements' own transaction. */
 export class Holders {
   /** Each profile that exists, with its account's id. */
   #profiles: ReadonlyMap<string, string | null>
-  #standing: Standing
+  #standing: Statuses
   #customerId: string
   #frozen: ReadonlySet<string>
   #deactivated: ReadonlySet<string>
 
   private constructor(
     customerId: string,
-    { frozen, deactivated }: Pick<Balances, 'frozen' | 'deactivated'>,
+    { frozen, deactivated }: Pick<Standing, 'frozen' | 'deactivated'>,
     profiles: ReadonlyMap<string, string | null>,
-    standing: Standing,
+    standing: Statuses,
   ) {
     this.#customerId = customerId
     this.#frozen = frozen
@@ -64,7 +67,7 @@ export class Holders {
 
   /**
    * Reads which profiles exist, and the status of the accounts and identities of holders and receivers. A locked balance proves
-   * that its profile exists, and a deactivation waits for it. Beside `balances`, each other profile is locked. Without them,
+   * that its profile exists, and a deactivation waits for it. Beside `locked` ones, each other profile is locked. Without them,
    * each is merely looked up.
    */
   static async read(
@@ -74,14 +77,14 @@ export class Holders {
       profileIds,
       holders,
       receivers = [],
-      balances,
-    }: { profileIds: string[]; holders: Holder[]; receivers?: NamedHolder[]; balances?: Balances },
+      locked,
+    }: { profileIds: string[]; holders: Holder[]; receivers?: NamedHolder[]; locked?: Locked },
   ): Promise<Holders> {
-    const { profiles: proven, frozen, deactivated } = balances ?? new Balances([])
-    const unproven = [...new Set(profileIds.filter((id) => !proven.has(id)))]
-    const others = await (balances === undefined ? selectProfiles : lockProfiles)(db, customerId, unproven)
-    const profiles = new Map(proven)
-    const ended = new Set(deactivated)
+    const unproven = [...new Set(profileIds.filter((id) => locked?.profileIds.has(id) !== true))]
+    const others = await (locked === undefined ? selectProfiles : lockProfiles)(db, customerId, unproven)
+    const profiles = new Map<string, string | null>()
+    for (const id of locked?.profileIds ?? []) profiles.set(id, locked!.accounts.get(id) ?? null)
+    const ended = new Set(locked?.deactivated)
     for (const { id, account_id, deactivated_at } of others.values()) {
       profiles.set(id, account_id)
       if (deactivated_at !== null) ended.add(id)
@@ -89,6 +92,7 @@ export class Holders {
     const accountIds = holders.flatMap(({ profile_id }) => profiles.get(profile_id) ?? [])
     const named = receivers.length === 0 ? holders : [...holders, ...receivers]
     const standing = await readStanding(db, customerId, accountIds, named)
+    const frozen = locked?.frozen ?? new Set()
     return new Holders(customerId, { frozen, deactivated: ended }, profiles, standing)
   }
 
@@ -152,7 +156,7 @@ export class Holders {
 
 /** Throws disabled or identity-verification-required for the named holders and the profile's account. */
 function requireStanding(
-  standing: Standing,
+  standing: Statuses,
   profileAccount: string | null,
   { account_id, identity_id }: NamedHolder,
   prefix: '' | 'from_' = '',
@@ -207,7 +211,7 @@ export async function requireMayDeposit(db: Queryable, customerId: string, holde
 }
 
 function requireNamed(
-  standing: Standing,
+  standing: Statuses,
   { account_id, identity_id }: NamedHolder,
   prefix: '' | 'from_' | 'to_' = '',
 ): void {
@@ -231,16 +235,16 @@ interface StandingRow {
 }
 
 /** The status of accounts and identities, by id. */
-type Standing = ReadonlyMap<string, Pick<StandingRow, 'account'> & { summary: HolderStatus }>
+type Statuses = ReadonlyMap<string, Pick<StandingRow, 'account'> & { summary: HolderStatus }>
 
-const accountIn = (standing: Standing, id: string) => standing.get(id)?.account ?? undefined
+const accountIn = (standing: Statuses, id: string) => standing.get(id)?.account ?? undefined
 
 async function readStanding(
   db: Queryable,
   customerId: string,
   accountIds: string[],
   named: NamedHolder[],
-): Promise<Standing> {
+): Promise<Statuses> {
   const accounts = [...new Set([...accountIds, ...named.flatMap(({ account_id }) => account_id ?? [])])]
   const identities = [...new Set(named.flatMap(({ identity_id }) => identity_id ?? []))]
   if (accounts.length === 0 && identities.length === 0) return new Map()

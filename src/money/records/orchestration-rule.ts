@@ -17,7 +17,7 @@ import {
 } from '../../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { addressAsked, namedBoth } from './destination-address.ts'
-import { ownRowMacs, sealOf, type RowMacs, type Seal } from './row-macs.ts'
+import { ownRowMacs, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
 /** What clients call the account that money comes from: its kind, or that of its routing number. Nothing depends on it. */

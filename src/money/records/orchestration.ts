@@ -7,7 +7,7 @@ import { orchestrationEventType } from '../../contract/event-types.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { TransferStatus } from '../ledger/transfer.ts'
 import type { RecordKind } from './need.ts'
-import type { RowMacs } from './row-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import {
   Amount,
   AssetSymbol,
@@ -21,8 +21,8 @@ import {
   Uuid,
   WIRE_MEMO_LENGTH_MAX,
 } from '../../contract/fields.ts'
-import { audited } from './audited.ts'
-import { recordChanges } from '../ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 export const OrchestrationStatus = OneOf(['PROCESSING', 'COMPLETED', 'FAILED'], 'Status.')
@@ -43,7 +43,6 @@ export const CryptoEnd = Type.Object({
 })
 const ProfileEnd = Type.Object({ profile_id: Uuid('Profile.') })
 
-/** An automated movement from a source to a destination (API behaviour, Orchestrations). */
 export const Orchestration = NamedObject('Orchestration', {
   id: Uuid('Orchestration id.'),
   profile_id: Uuid('Target profile: whose balance the money is taken from.'),
@@ -305,7 +304,6 @@ export const orchestrationEvent = ({ id, status }: Pick<Orchestration, 'id' | 's
 export interface EndedTransfer {
   transfer_id: string
   status: 'COMPLETED' | 'FAILED'
-  /** Why it failed. */
   detail?: string | undefined
 }
 

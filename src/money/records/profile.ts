@@ -5,7 +5,6 @@ import { newId, readClock } from '../../db/ids.ts'
 import { Lines, NamedObject, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 
-/** A profile, which holds balances (API behaviour, Profiles). */
 export const Profile = NamedObject('Profile', {
   id: Uuid('Profile id.'),
   nickname: Text(100, 'Unique name of the profile.', 1),

@@ -1,7 +1,7 @@
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable } from '../../db/database.ts'
 import { forgedOrders } from '../records/orchestration.ts'
-import { endedLater, OF_OPERATORS, SEALED_TABLES, type RowMacs } from '../records/row-macs.ts'
+import { endedLater, OF_OPERATORS, SEALED_TABLES, type RowMacs } from '../../audit/row-macs.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
 import { arraysOf } from '../../db/rows.ts'
 

@@ -1,13 +1,14 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
-import { disagreementOf, type SignedPayment, type TokenAddresses } from '../../chains/signed-payments.ts'
+import type { SignedPayment } from '../../networks/signed-payment.ts'
+import { disagreementOf, type TokenAddresses } from '../../networks/signed-payments.ts'
 import { inOrder, onCitus, transaction, type Database, type Transaction } from '../../db/database.ts'
-import { balanceMacs, forgedBalances } from '../ledger/balance-macs.ts'
+import { forgedBalances } from '../../audit/balance-macs.ts'
+import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
+import { notAccepted } from '../../audit/withdrawal-macs.ts'
 import { PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
-import type { RowMacs } from '../records/row-macs.ts'
 import { rowDisagreements } from './row-rules.ts'
-import { notAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 
 /** A broken rule: its name, and the record that breaks it. */
 interface Disagreement {
@@ -225,7 +226,7 @@ export interface VerifyOptions {
   /** Called after each customer. */
   onCustomer?: () => void
   /** Checks the MACs of withdrawals; needs the master key. */
-  macs?: WithdrawalMacs | undefined
+  macs?: RowMacs | undefined
   /** Checks the MACs of rows, and compares rows that authenticate with the audit log; needs the master key. */
   rowMacs?: RowMacs | undefined
   /** Token contracts that differ from the catalogue. */
@@ -283,7 +284,7 @@ async function wronglySigned(tx: Transaction, id: string, tokens: TokenAddresses
     const { rows } = await tx.query<SignedRow>({ name: 'verify signed', text: SIGNED, values: [id, after] })
     for (const { raw_transaction, crypto_tx_hash, ...row } of rows) {
       const disagreement =
-        raw_transaction === null ? undefined : disagreementOf({ ...row, raw_transaction }, tokens)
+        raw_transaction === null ? undefined : await disagreementOf({ ...row, raw_transaction }, tokens)
       if (disagreement !== undefined)
         found.push(`transfer ${row.transfer_id}, ${crypto_tx_hash}: ${disagreement}`)
     }
@@ -389,7 +390,7 @@ async function verifyCustomer(
     )
   }
   if (rowMacs === undefined) return
-  report('every balance is as Bursar wrote it', await forgedBalances(tx, await balanceMacs(), id))
+  report('every balance is as Bursar wrote it', await forgedBalances(tx, await ownRowMacs(), id))
   for (const { rule, detail } of (await rowDisagreements(tx, id, rowMacs)).slice(0, SHOWN_MAX))
     report(rule, [detail])
 }

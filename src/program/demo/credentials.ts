@@ -22,7 +22,6 @@ export interface SandboxCredentials extends ClientCredentials {
 
 export const credentialsFile = (dataDir: string) => join(dataDir, 'sandbox-credentials.json')
 
-/** Returns the URLs at which clients reach the service. */
 export const addresses = (baseUrl: string) => ({ base_url: baseUrl, token_url: `${baseUrl}/oauth2/token` })
 
 /**

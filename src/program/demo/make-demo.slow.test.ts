@@ -18,7 +18,7 @@ import {
 } from '../../../test/support.ts'
 import type { Database } from '../../db/database.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { simulatedNetworks } from '../../chains/simulated/adapter.ts'
+import { simulatedNetworks } from '../../networks/simulated/adapter.ts'
 import { makeDemo } from './make-demo.ts'
 
 let database: TestDatabase

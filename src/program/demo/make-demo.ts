@@ -25,7 +25,7 @@ import {
 } from './credentials.ts'
 import { DEMO, firstCustomer } from './demo-records.ts'
 import { firstMoment, lastMonths, makeHistory, makeStatements, monthsFrom } from './history.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { takeLock } from '../../db/locks.ts'
 
 const DEMO_ORIGIN = originOfLoop('demo')

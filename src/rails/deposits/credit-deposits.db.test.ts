@@ -9,23 +9,23 @@ import {
   newCustomer,
   ROW_MACS,
   startTestService,
-  withdrawalOf,
   refusing,
+  withdraw,
 } from '../../../test/support.ts'
 import { hurry } from '../../../test/work-off.ts'
 import type { TestCustomer, TestService } from '../../../test/support.ts'
 import { openDatabase } from '../../db/database.ts'
 import type { View } from '../../money/movements/decision.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../../money/records/deposit-address.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
-import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../../chains/network.ts'
+import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../../networks/network.ts'
 import type { DepositWaitingReason } from './incoming-transfers.ts'
 import { creditDeposits } from '../../../test/credit-deposits.ts'
 import { creditDepositsOn } from './credit-deposits.ts'
-import { FORGED_DEPOSIT } from './incoming-transfers.ts'
+import { FORGED_DEPOSIT } from './screen-deposits.ts'
 import { FORGED_ADDRESS } from './owners.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 
@@ -107,7 +107,7 @@ test('a deposit is credited once, with repeated scans and several simultaneous w
     const contexts = [service.db, other].map((db) => {
       return {
         db,
-        ledger: new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) }),
+        ledger: new Ledger(db, { macs: new RowMacs(MASTER_KEYS) }),
         networks,
         settings: service.settings,
       }
@@ -135,6 +135,17 @@ test('a transfer of zero, of an unknown asset or to an unknown address is skippe
   expect(await creditDeposits({ ...service, networks })).toBe(1)
   expect((await transfersOf(customer)).map(({ amount }) => amount)).toEqual(['5'])
 })
+
+/** Pays and credits over the simulated networks until what is looked at is as expected. */
+const workUntil = <T>(look: () => Promise<T>) =>
+  expect.poll(
+    async () => {
+      await settleWithdrawals(service.db, service.networks)
+      await creditDeposits(service)
+      return look()
+    },
+    { timeout: 10_000 },
+  )
 
 /** Returns the waiting deposits of an address, with their reasons. */
 const waitingAt = async (address: string) =>
@@ -247,22 +258,11 @@ test('a deposit to an address that Bursar did not give out is not credited, and 
   expect(await waitingAt(planted)).toMatchObject([{ reason: 'FORGED', detail: FORGED_ADDRESS }])
   // Nor is a withdrawal to it.
   await fund(thief, '10')
-  const sent = await thief.call<Transfer>(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(thief, { destination_address: planted, amount: '5' }),
-  )
-  expect(sent.status).toBe(200)
-  await expect
-    .poll(
-      async () => {
-        await settleWithdrawals(service.db, service.networks)
-        await creditDeposits(service)
-        return (await waitingAt(planted)).map(({ reason }) => reason)
-      },
-      { timeout: 10_000 },
-    )
-    .toEqual(['FORGED', 'FORGED'])
+  await withdraw(thief, { destination_address: planted, amount: '5' })
+  await workUntil(async () => (await waitingAt(planted)).map(({ reason }) => reason)).toEqual([
+    'FORGED',
+    'FORGED',
+  ])
   const { disagreements } = await verify(service.db, { rowMacs: ROW_MACS })
   expect(disagreements).toMatchObject([
     { customer_id: thief.customer_id, rule: 'every row of deposit_addresses matches its MAC' },
@@ -366,36 +366,6 @@ test('after a crash between credits, the remaining small deposits of a sum are c
   expect((await transfersOf(customer)).map(({ amount }) => amount)).toEqual(['3', '2'])
 })
 
-test('a network that does not answer delays no other', async () => {
-  const customer = await newCustomer(service)
-  const { address } = await giveAddress(customer)
-  const silent = {
-    ...service.networks.get('BASE')!,
-    scanDeposits: () => Promise.reject(new Error('no answer')),
-  }
-  const { networks } = networkOf([arrivalAt(address)])
-  await expect(
-    creditDeposits({ ...service, networks: new Map([['BASE', silent], ...networks]) }),
-  ).rejects.toThrow('1 networks')
-  expect(await transfersOf(customer)).toHaveLength(1)
-})
-
-test('a network that hangs delays no other', async () => {
-  const customer = await newCustomer(service)
-  const { address } = await giveAddress(customer)
-  let answer = () => undefined as void
-  const hanging = {
-    ...service.networks.get('BASE')!,
-    scanDeposits: () =>
-      new Promise<DepositScan>((resolve) => (answer = () => resolve({ cursor: '1', found: [] }))),
-  }
-  const { networks } = networkOf([arrivalAt(address)])
-  const round = creditDeposits({ ...service, networks: new Map([['BASE', hanging], ...networks]) })
-  await expect.poll(() => transfersOf(customer)).toHaveLength(1)
-  answer()
-  expect(await round).toBe(1)
-})
-
 test('a reader that lost its lease does not take it again, and leaves none behind', async () => {
   const set = (changes: string) =>
     service.db.query(`update network_cursors set ${changes} where network = 'ETHEREUM'`)
@@ -435,27 +405,6 @@ test('a reader that lost its lease does not take it again, and leaves none behin
   }
 })
 
-test('a deposit triggers the rule of its address', async () => {
-  const customer = await newCustomer(service)
-  const { body } = await customer.call<{ rule: { id: string; source: { crypto: { address: string } } } }>(
-    'POST',
-    '/v2/orchestration/rules',
-    {
-      ref_id: 'arrivals',
-      profile_id: customer.profile_id,
-      source_asset: 'USDP',
-      destination_asset: 'USD',
-      source: { crypto: { network: 'ETHEREUM' } },
-    },
-  )
-  const { networks } = networkOf([arrivalAt(body.rule.source.crypto.address)])
-  await creditDeposits({ ...service, networks })
-  const list = await customer.call<{ items: object[] }>('GET', '/v2/orchestration/orchestrations')
-  expect(list.body.items).toEqual([
-    expect.objectContaining({ orchestration_rule_id: body.rule.id, source_amount: '25.5' }),
-  ])
-})
-
 test('with the role of the database, nobody sends on the deposits of another, or by a rule that was deleted', async () => {
   const victim = await newCustomer(service)
   const { address, id } = await giveAddress(victim)
@@ -490,57 +439,13 @@ test('with the role of the database, nobody sends on the deposits of another, or
   await service.owner.query('delete from orchestration_rules where customer_id = $1', [victim.customer_id])
 })
 
-test('on the simulated networks, a withdrawal to a deposit address arrives there once', async () => {
-  await service.owner.query('delete from network_cursors')
-  const [from, to] = [await newCustomer(service), await newCustomer(service)]
-  await fund(from, '100')
-  const { address } = await giveAddress(to)
-  const sent = await from.call<Transfer>(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(from, { destination_address: address.toLowerCase(), amount: '40' }),
-  )
-  await expect
-    .poll(
-      async () => {
-        await settleWithdrawals(service.db, service.networks)
-        await creditDeposits(service)
-        return (await transfersOf(to)).map(({ type, amount }) => ({ type, amount }))
-      },
-      { timeout: 10_000 },
-    )
-    .toEqual([{ type: 'CRYPTO_DEPOSIT', amount: '40' }])
-  await creditDeposits(service)
-  // The deposit may arrive a round before the withdrawal itself is confirmed.
-  await hurry(service.db)
-  await settleWithdrawals(service.db, service.networks)
-  const [arrived, ...others] = await transfersOf(to)
-  expect(others).toEqual([])
-  const { body } = await from.call<Transfer>('GET', `/v2/transfer/transfers/${sent.body.id}`)
-  expect(arrived!.crypto_tx_hash).toBe(body.crypto_tx_hash)
-  expect((await verify(service.db)).disagreements).toEqual([])
-})
-
 test('a withdrawal to a deposit address over a simulated network arrives though the clock moves', async () => {
   const [from, to] = [await newCustomer(service), await newCustomer(service)]
   await fund(from, '100')
   const { address } = await giveAddress(to)
   const arrives = async (amount: string) => {
-    await from.call(
-      'POST',
-      '/v2/transfer/crypto-withdrawals',
-      withdrawalOf(from, { destination_address: address, amount }),
-    )
-    await expect
-      .poll(
-        async () => {
-          await settleWithdrawals(service.db, service.networks)
-          await creditDeposits(service)
-          return (await transfersOf(to)).map((one) => one.amount)
-        },
-        { timeout: 10_000 },
-      )
-      .toContain(amount)
+    await withdraw(from, { destination_address: address.toLowerCase(), amount })
+    await workUntil(async () => (await transfersOf(to)).map((one) => one.amount)).toContain(amount)
   }
   await arrives('10')
   // Like a broadcast while the clock was an hour ahead, before it was set back.

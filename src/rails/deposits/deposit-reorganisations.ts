@@ -1,8 +1,9 @@
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { freeze, isFrozenFor, unfreeze } from '../../money/records/freezes.ts'
-import type { RowMacs } from '../../money/records/row-macs.ts'
-import type { DepositScan, NetworkAdapter } from '../../chains/network.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
+import type { DepositScan, NetworkAdapter } from '../../networks/network.ts'
 import {
   foundDepositOf,
   forget,
@@ -12,7 +13,7 @@ import {
   type InBlock,
 } from './incoming-transfers.ts'
 import { type Origin, originOfLoop } from '../../contract/actor.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 
 const LOOP = originOfLoop('deposits')
@@ -22,7 +23,6 @@ const LOOP = originOfLoop('deposits')
  * that are gone are listed and their profiles frozen, and reading stops until an operator runs `bursar deposits resume`.
  */
 
-/** Deposits that are compared with the chain together. */
 const CREDITED_PAGE = 200
 /** Most such pages. Reading is stopped meanwhile, and an operator must look at older deposits. */
 const PAGES_MAX = 500
@@ -105,7 +105,7 @@ async function take(db: Database, incoming: InBlock, isGone: boolean): Promise<v
 /**
  * Resumes a network after a reorganisation: reading continues after the newest block that was read and is still in the chain,
  * or at `fromBlock`, and payouts continue unless another freeze stops them. The deposits that are gone stay listed, and
- * their profiles frozen. Returns the cursor to read from, null where the network finds it itself. Throws an Error when the
+ * their profiles frozen. Returns the cursor to read from, null where the network finds it itself. Throws a Refusal when the
  * network is not stopped, or none of the kept cursors is in the chain.
  */
 export async function resumeAfterReorganisation(
@@ -115,7 +115,7 @@ export async function resumeAfterReorganisation(
   { macs, origin, fromBlock }: { macs: RowMacs; origin: Origin; fromBlock?: bigint | undefined },
 ): Promise<string | null> {
   if (!(await isReorganised(db, network)))
-    throw new Error(`${network} is not stopped for a reorganisation: there is nothing to resume`)
+    throw new Refusal(`${network} is not stopped for a reorganisation: there is nothing to resume`)
   // In case the worker died during the search.
   await lookForGone(db, network, adapter)
   const cursor = await cursorToResume(db, network, adapter, fromBlock)
@@ -156,7 +156,7 @@ async function cursorToResume(
 ): Promise<string | null> {
   if (adapter.newestInChain === undefined || adapter.cursorAt === undefined) {
     if (fromBlock !== undefined)
-      throw new Error(`${network} finds by itself where to go on: leave out --from-block`)
+      throw new Refusal(`${network} finds by itself where to go on: leave out --from-block`)
     return null
   }
   if (fromBlock !== undefined) return adapter.cursorAt(fromBlock - 1n)
@@ -167,7 +167,7 @@ async function cursorToResume(
   const { cursor, earlier } = rows[0] ?? { cursor: '', earlier: [] }
   const newest = await adapter.newestInChain([cursor, ...earlier].filter((one) => one !== ''))
   if (newest === undefined)
-    throw new Error(
+    throw new Refusal(
       `none of the blocks that were read last is in the chain of ${network}: say with --from-block where to go on`,
     )
   return newest

@@ -1,20 +1,14 @@
 import { firstIn } from '../../db/changes.ts'
-import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
-import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import type { Queryable, Transaction } from '../../db/database.ts'
-import { readClock } from '../../db/ids.ts'
-import { lockRows } from '../../db/lock-rows.ts'
+import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { Queryable } from '../../db/database.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
-import { creditedAs, insertCredited } from '../../money/movements/credited-deposits.ts'
-import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
-import type { RailsContext } from '../context.ts'
-import type { FoundDeposit } from '../../chains/network.ts'
-import { arraysOf } from '../../db/rows.ts'
-import { selectOwners, theirOwner } from './owners.ts'
+import { sealOf, type Seal } from '../../audit/row-macs.ts'
+import type { FoundDeposit } from '../../networks/network.ts'
 
 /**
- * Every statement on `incoming_transfers`, the payments to deposit addresses. A row is inserted in the transaction that moves the
- * cursor past it, and credited afterwards; until then it waits, with the reason if there is one.
+ * The rows of `incoming_transfers`, the payments to deposit addresses. A row is inserted in the transaction that moves the
+ * cursor past it (`record-deposits.ts`), and credited afterwards; until then it waits, with the reason if there is one.
  */
 
 /** Why a deposit is not credited. FAILED: crediting it failed, for the cause that `detail` names. HAS_TOKENS: a person returns it. */
@@ -51,180 +45,55 @@ export interface Waiting {
   detail: string
 }
 
-/** How many deposits are new, and how many that were gone are in the chain again. */
-export interface Recorded {
-  found: number
-  returned: number
+/** What a step of the line says of deposits: these go on to the next step, and those wait. */
+export interface Sifted<Passing extends IncomingTransfer = IncomingTransfer> {
+  pass: Passing[]
+  wait: Waiting[]
 }
 
-/**
- * Records payments to addresses that were given out, and skips all others, because anybody may send anything anywhere. A
- * payment that was recorded before stays as it is, unless the chain had taken it back: then it is CREDITED again, under
- * its old index or a new one. A log's index counts through its block, and differs when the transaction moves to another block.
- */
-export async function recordIncoming(
-  tx: Transaction,
-  { macs }: Pick<RailsContext['ledger'], 'macs'>,
-  network: CryptoNetwork,
-  deposits: readonly FoundDeposit[],
-): Promise<Recorded> {
-  const known = deposits.filter(({ asset, amount }) => {
-    const decimals = findAsset(asset)?.decimals
-    return decimals !== undefined && (parseAmount(amount, decimals) ?? 0n) > 0n
-  })
-  const owners = await selectOwners(tx, network, known)
-  const ours = known.filter(({ address }) => owners.has(address))
-  if (ours.length === 0) return { found: 0, returned: 0 }
-  let returned = 0
-  const fresh: FoundDeposit[] = []
-  const gone = await selectReorganised(tx, network, ours)
-  for (const arrival of ours) {
-    const same = gone.find((one) => isSameTransfer(one, arrival))
-    if (same === undefined) fresh.push(arrival)
-    else {
-      gone.splice(gone.indexOf(same), 1)
-      await restore(tx, same, arrival)
-      returned += 1
-    }
-  }
-  if (fresh.length === 0) return { found: 0, returned }
-  const now = await readClock(tx)
-  // Citus counts the rows that are there already, too, unless the statement returns what it inserted.
-  const { rows: made } = await tx.query<
-    Pick<IncomingTransfer, 'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index'>
-  >(
-    `
-    insert into incoming_transfers
-      (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
-       block_number, block_hash, state, cleared, attempts, found_at, due_at, sealed_at)
-    select customer_id, $1, hash, index, address, asset, amount, block_number, block_hash, 'WAITING', false, 0, $2, $2, $2
-    from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::numeric[], $9::bigint[], $10::text[])
-      as found (customer_id, hash, index, address, asset, amount, block_number, block_hash)
-    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing
-    returning customer_id, crypto_tx_hash, crypto_tx_index`,
-    [
-      network,
-      now.text,
-      fresh.map(({ address }) => theirOwner({ macs }, owners.get(address)!).customer_id),
-      ...arraysOf(fresh, 'crypto_tx_hash', 'crypto_tx_index', 'address', 'asset', 'amount'),
-      fresh.map(({ block }) => block?.number.toString() ?? null),
-      fresh.map(({ block }) => block?.hash ?? null),
-    ],
-  )
-  if (macs !== undefined && made.length > 0) await sealIncoming(tx, macs.rows, network, made)
-  return { found: made.length, returned }
-}
-
-async function sealIncoming(
-  tx: Transaction,
-  macs: RowMacs,
-  network: CryptoNetwork,
-  made: readonly Pick<IncomingTransfer, 'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index'>[],
-): Promise<void> {
-  const { rows } = await tx.query<(typeof made)[number] & Seal>(
-    `
-    select customer_id, crypto_tx_hash, crypto_tx_index, ${sealOf('incoming_transfers')}
-    from incoming_transfers r
-    where r.customer_id = any ($2::uuid[]) and r.network = $1
-      and (r.customer_id, r.crypto_tx_hash, r.crypto_tx_index) in (select * from unnest($2::uuid[], $3::text[], $4::text[]))`,
-    [network, ...arraysOf(made, 'customer_id', 'crypto_tx_hash', 'crypto_tx_index')],
-  )
-  await tx.query(
-    `
-    update incoming_transfers i set mac = m.mac
-    from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) as m (customer_id, hash, index, mac)
-    where i.customer_id = any ($2::uuid[]) and i.customer_id = m.customer_id and i.network = $1
-      and i.crypto_tx_hash = m.hash and i.crypto_tx_index = m.index`,
-    [
-      network,
-      ...arraysOf(rows, 'customer_id', 'crypto_tx_hash', 'crypto_tx_index'),
-      rows.map(({ sealed }) => macs.macOf('incoming_transfers', sealed)),
-    ],
-  )
-}
-
-interface Reorganised extends Pick<
-  IncomingTransfer,
-  'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'address' | 'asset' | 'amount'
-> {
-  transfer_id: string
-}
-
-const isSameTransfer = (one: Reorganised, arrival: FoundDeposit) =>
-  one.crypto_tx_hash === arrival.crypto_tx_hash &&
-  one.address === arrival.address &&
-  one.asset === arrival.asset &&
-  minorOf(one) === minorOf(arrival)
-
-const minorOf = ({ asset, amount }: Pick<FoundDeposit, 'asset' | 'amount'>) =>
+/** The amount in minor units of its asset. */
+export const minorOf = ({ asset, amount }: Pick<FoundDeposit, 'asset' | 'amount'>): bigint =>
   parseStoredAmount(amount, decimalsOf(asset))
 
-async function selectReorganised(
-  tx: Transaction,
-  network: CryptoNetwork,
-  deposits: FoundDeposit[],
-): Promise<Reorganised[]> {
-  return lockRows<Reorganised>(
-    tx,
-    {
-      columns: 'customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, transfer_id',
-      from: `incoming_transfers where network = $1 and state = 'REORGANISED' and crypto_tx_hash = any ($2)`,
-      order: 'crypto_tx_hash, crypto_tx_index',
-    },
-    [network, deposits.map(({ crypto_tx_hash }) => crypto_tx_hash)],
-  )
+const OF_KEY = 'customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4'
+const keyOf = (incoming: IncomingTransfer) => [
+  incoming.customer_id,
+  incoming.network,
+  incoming.crypto_tx_hash,
+  incoming.crypto_tx_index,
+]
+
+/** A change of a deposit's row `i` by the values of a row `u`. */
+interface RowChange {
+  /** The beginning of the statement, with what is set; with `and`, also under which condition. */
+  update: string
+  and?: string
+  /** The names and types of the values that `u` has beside the key. */
+  columns?: readonly string[]
 }
 
-/** Marks a deposit whose transaction is in the chain again. Under a new index, a second row prevents a second credit. */
-async function restore(tx: Transaction, gone: Reorganised, arrival: FoundDeposit): Promise<void> {
-  const { customer_id, network, crypto_tx_hash, crypto_tx_index, transfer_id } = gone
-  const block = [arrival.block?.number.toString() ?? null, arrival.block?.hash ?? null]
-  await tx.query(
-    `
-    update incoming_transfers set state = 'CREDITED', detail = null, block_number = $5, block_hash = $6
-    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4`,
-    [customer_id, network, crypto_tx_hash, crypto_tx_index, ...block],
-  )
-  if (arrival.crypto_tx_index === crypto_tx_index) return
-  const again = { network, crypto_tx_hash, crypto_tx_index: arrival.crypto_tx_index }
-  if ((await creditedAs(tx, customer_id, again)) === undefined)
-    await insertCredited(tx, customer_id, [{ ...again, transfer_id }])
-  await recordCredited(tx, { customer_id, network }, arrival, transfer_id)
-}
+const KEY_COLUMNS = ['customer_id uuid', 'network text', 'crypto_tx_hash text', 'crypto_tx_index text']
 
-export async function recordCredited(
+/** Changes the rows of those deposits that wait still, each by its own values. */
+export async function updateWaiting<Values extends object>(
   db: Queryable,
-  { customer_id, network }: Pick<IncomingTransfer, 'customer_id' | 'network'>,
-  { crypto_tx_hash, crypto_tx_index, address, asset, amount, block }: FoundDeposit,
-  transferId: string,
+  { update, and = 'true', columns = [] }: RowChange,
+  changes: readonly (Values & { incoming: IncomingTransfer })[],
 ): Promise<void> {
+  if (changes.length === 0) return
+  const rows = changes.map(({ incoming, ...values }) => {
+    const { customer_id, network, crypto_tx_hash, crypto_tx_index } = incoming
+    return { customer_id, network, crypto_tx_hash, crypto_tx_index, ...values }
+  })
   await db.query(
     `
-    insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
-                                    block_number, block_hash, state, cleared, transfer_id, attempts, found_at, due_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'CREDITED', true, $10, 0, clock_timestamp(), clock_timestamp())
-    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
-    [
-      ...[customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount],
-      ...[block?.number.toString(), block?.hash, transferId],
-    ],
+    ${update}
+    from json_to_recordset($2) as u (${[...KEY_COLUMNS, ...columns].join(', ')})
+    where i.customer_id = any ($1::uuid[]) and i.customer_id = u.customer_id and i.network = u.network
+      and i.crypto_tx_hash = u.crypto_tx_hash and i.crypto_tx_index = u.crypto_tx_index and i.state = 'WAITING' and ${and}`,
+    [rows.map(({ customer_id }) => customer_id), JSON.stringify(rows)],
   )
 }
-
-export const isRecorded = (
-  { macs }: Pick<RailsContext['ledger'], 'macs'>,
-  incoming: IncomingTransfer,
-): boolean => macs?.rows.isGenuine('incoming_transfers', incoming.crypto_tx_hash, incoming) === true
-
-export const FORGED_DEPOSIT = 'it was invented or changed in the database (bursar verify)'
-
-const KEY = ['customer_id', 'network', 'crypto_tx_hash', 'crypto_tx_index'] as const
-const OF_KEY = 'customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4'
-const keysOf = (some: readonly { incoming: IncomingTransfer }[]) =>
-  arraysOf(
-    some.map(({ incoming }) => incoming),
-    ...KEY,
-  )
 
 /** Of a row `r`. */
 const COLUMNS = `r.customer_id, r.network, r.crypto_tx_hash, r.crypto_tx_index, r.address, r.asset, r.amount, r.block_number,
@@ -292,34 +161,26 @@ const CONFIRMATIONS_SECONDS = 15
 
 /** Records why deposits are not credited, and when the worker tries again. */
 export async function keepWaiting(db: Queryable, waiting: readonly Waiting[]): Promise<void> {
-  if (waiting.length === 0) return
   const secondsOf = ({ incoming, reason }: Waiting) => {
     // A deposit that waits for its screening becomes due with an ALLOW.
     if (reason === 'SCREENING') return RECHECK_MS / 1000
     return reason === 'CONFIRMATIONS' ? CONFIRMATIONS_SECONDS : 2 ** Math.min(incoming.attempts, 12)
   }
-  // In seconds: Citus adds no interval to a time in an UPDATE with columns.
-  await db.query(
-    `
-    update incoming_transfers i
-    set reason = w.reason, detail = w.detail,
-        attempts = i.attempts + case when w.reason = 'CONFIRMATIONS' then 0 else 1 end, due_at = to_timestamp(w.now + w.seconds)
-    from (
-      select *, extract(epoch from statement_timestamp())::float8 as now
-      from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[])
-        as u (customer_id, network, hash, index, reason, detail, seconds)
-    ) w
-    where i.customer_id = any ($1::uuid[]) and i.customer_id = w.customer_id and i.network = w.network
-      and i.crypto_tx_hash = w.hash and i.crypto_tx_index = w.index and i.state = 'WAITING'`,
-    [
-      ...keysOf(waiting),
-      ...arraysOf(waiting, 'reason', 'detail'),
-      waiting.map((one) => Math.min(secondsOf(one), RETRY_SECONDS_MAX)),
-    ],
+  await updateWaiting(
+    db,
+    {
+      // In seconds: Citus adds no interval to a time in an UPDATE with columns.
+      update: `update incoming_transfers i set reason = u.reason, detail = u.detail, attempts = i.attempts + u.attempted,
+            due_at = to_timestamp((select extract(epoch from statement_timestamp())::float8) + u.seconds)`,
+      columns: ['reason text', 'detail text', 'attempted int', 'seconds int'],
+    },
+    waiting.map((one) => ({
+      ...one,
+      attempted: one.reason === 'CONFIRMATIONS' ? 0 : 1,
+      seconds: Math.min(secondsOf(one), RETRY_SECONDS_MAX),
+    })),
   )
 }
-
-const keyOf = (incoming: IncomingTransfer) => KEY.map((column) => incoming[column])
 
 /** Makes a deposit due that waits for its screening. */
 export async function wakeDeposit(db: Queryable, incoming: IncomingTransfer): Promise<void> {
@@ -348,22 +209,18 @@ export async function selectWaitingDeposit(
 }
 
 /** Records the CRYPTO_DEPOSIT that credits each deposit. */
-export async function markCredited(
+export const markCredited = (
   db: Queryable,
   credited: readonly { incoming: IncomingTransfer; transfer_id: string }[],
-): Promise<void> {
-  if (credited.length === 0) return
-  await db.query(
-    `
-    update incoming_transfers i
-    set state = 'CREDITED', transfer_id = done.transfer_id, reason = null, detail = null
-    from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::uuid[])
-      as done (customer_id, network, hash, index, transfer_id)
-    where i.customer_id = any ($1::uuid[]) and i.customer_id = done.customer_id and i.network = done.network
-      and i.crypto_tx_hash = done.hash and i.crypto_tx_index = done.index and i.state = 'WAITING'`,
-    [...keysOf(credited), credited.map(({ transfer_id }) => transfer_id)],
+): Promise<void> =>
+  updateWaiting(
+    db,
+    {
+      update: `update incoming_transfers i set state = 'CREDITED', transfer_id = u.transfer_id, reason = null, detail = null`,
+      columns: ['transfer_id uuid'],
+    },
+    credited.map(({ incoming, transfer_id }) => ({ incoming, transfer_id })),
   )
-}
 
 // ---------------------------------------------------------------------------------------------- reorganisations
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { NetworkAdapter } from '../../chains/network.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
 import type { IncomingTransfer } from './incoming-transfers.ts'
-import { divideLarge } from './large-deposits.ts'
+import { deepEnough } from './large-deposits.ts'
 
 const PRICES = new Map([['ETH', 2_000n * 10n ** 18n]])
 
@@ -12,10 +12,11 @@ async function reasonsOf(
   adapter: Pick<NetworkAdapter, 'oneNodeMax' | 'depths' | 'confirmationsOf'>,
   ...deposits: IncomingTransfer[]
 ): Promise<string[]> {
-  const { enough, large } = await divideLarge(adapter, deposits, async () => PRICES)
-  const reasons = new Map(large.map(({ incoming, reason, detail }) => [incoming, `${reason}: ${detail}`]))
-  expect(enough.length + large.length).toBe(deposits.length)
-  return deposits.map((one) => reasons.get(one) ?? 'ENOUGH')
+  const numbered = deposits.map((one, index) => ({ ...one, crypto_tx_index: String(index) }))
+  const { pass, wait } = await deepEnough(adapter, numbered, async () => PRICES)
+  const reasons = new Map(wait.map((one) => [one.incoming.crypto_tx_index, `${one.reason}: ${one.detail}`]))
+  expect(pass.length + wait.length).toBe(deposits.length)
+  return numbered.map(({ crypto_tx_index }) => reasons.get(crypto_tx_index) ?? 'ENOUGH')
 }
 
 test("one node's word credits a deposit up to a value, and none without a price", async () => {
@@ -53,8 +54,11 @@ test("one node's word credits a deposit up to a value, and none without a price"
 
 test('above the value, a second node is always asked, where there is one', async () => {
   const due = [deposit('ETH', '0.05'), deposit('ETH', '0.050005'), deposit('LTC', '0.00000001')]
-  const divided = await divideLarge({ secondNodeAbove: '100' }, due, async () => PRICES)
-  expect(divided).toEqual({ enough: due, needsSecondNode: new Set(due.slice(1)), large: [] })
+  const [small, ...large] = due
+  expect(await deepEnough({ secondNodeAbove: '100' }, due, async () => PRICES)).toEqual({
+    pass: [small, ...large.map((one) => ({ ...one, needsSecondNode: true }))],
+    wait: [],
+  })
 })
 
 test('the larger a deposit, the more confirmations it needs; without a price, as many as the largest', async () => {

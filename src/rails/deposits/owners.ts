@@ -1,8 +1,9 @@
-import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { Queryable } from '../../db/database.ts'
 import { compatibleNetworks } from '../../money/records/deposit-address.ts'
-import { sealOf, type Seal } from '../../money/records/row-macs.ts'
+import { sealOf, type Seal } from '../../audit/row-macs.ts'
 import type { RailsContext } from '../context.ts'
 
 /** The deposit address, with the profile that is credited and its MAC. */
@@ -38,18 +39,21 @@ export async function selectOwners(
 }
 
 /** A payment to a deposit address. */
-interface Paid extends Record<'asset' | 'address' | 'crypto_tx_hash' | 'crypto_tx_index', string> {
+export interface Paid extends Record<
+  'asset' | 'amount' | 'address' | 'crypto_tx_hash' | 'crypto_tx_index',
+  string
+> {
   network: CryptoNetwork
 }
 
-/** What a payment credits to the owner of its address, also while it is only shown. `minor` is in minor units of the asset. */
+/** What a payment credits to the owner of its address, also while it is only shown. */
 export const creditTo = (
   owner: AddressOwner,
-  { network, asset, address, crypto_tx_hash, crypto_tx_index }: Paid,
-  minor: bigint,
+  { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: Paid,
   prices: UsdPrices,
-) =>
-  ({
+) => {
+  const minor = parseStoredAmount(amount, decimalsOf(asset))
+  return {
     profile_id: owner.profile_id,
     type: 'CRYPTO_DEPOSIT',
     asset,
@@ -63,14 +67,14 @@ export const creditTo = (
       destination_address: address,
       notional_value: notionalUsd(minor, findAsset(asset)!, prices),
     },
-  }) as const
+  } as const
+}
 
 /** Those of an address's records that Bursar made, by their MACs. A ledger without master keys knows none. */
 export const genuineAmong = (
   { macs }: Pick<RailsContext['ledger'], 'macs'>,
   owners: readonly AddressOwner[] = [],
-): AddressOwner[] =>
-  owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
+): AddressOwner[] => owners.filter((owner) => macs?.isGenuine('deposit_addresses', owner.id, owner) === true)
 
 /** The owner to credit. Somebody with the database role may have inserted an older record for another customer's address. */
 export const theirOwner = (

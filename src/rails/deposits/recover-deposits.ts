@@ -1,24 +1,25 @@
+import { readHash } from '../payouts/read-hash.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { transaction, violatedConstraint, type Queryable } from '../../db/database.ts'
-import { creditedAs, CREDITED_ONCE } from '../../money/movements/credited-deposits.ts'
-import { deposit } from '../../money/movements/deposit.ts'
-import { readTransfer, type Transfer } from '../../money/ledger/transfer.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import type { NetworkAdapter } from '../../chains/network.ts'
-import { takingFromUnattributed } from '../treasury/audit-sweeps.ts'
-import { creditDepositsOn, creditVouched, type Crediting } from './credit-deposits.ts'
-import { paymentOfDeposit } from '../screening/screened-payments.ts'
-import { recordCredited, recordIncoming, selectWaitingDeposit } from './incoming-transfers.ts'
-import { creditTo, FORGED_ADDRESS, genuineAmong, selectOwners } from './owners.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { Refusal } from '../../contract/refusal.ts'
+import { transaction, type Queryable } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
+import { creditedAs } from '../../money/movements/credited-deposits.ts'
+import { readTransfer, type Transfer } from '../../money/ledger/transfer.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
+import { pricesIn } from '../context.ts'
+import { paymentOfDeposit } from '../screening/screened-payments.ts'
+import { takingFromUnattributed } from '../treasury/audit-sweeps.ts'
+import { creditDepositsOn, creditOnce, creditVouched, type Crediting } from './credit-deposits.ts'
+import { selectWaitingDeposit } from './incoming-transfers.ts'
+import { FORGED_ADDRESS, genuineAmong, selectOwners } from './owners.ts'
+import { recordCredited, recordIncoming } from './record-deposits.ts'
 
 /** Commands for deposits that were missed. */
 
-/** Blocks that are read and recorded together. */
 const BLOCKS = 100n
 
 /** How many deposits a rescan found that were not recorded before, and how many were credited then. */
@@ -30,7 +31,7 @@ export interface Rescan {
 
 /**
  * Reads blocks again, and credits the deposits that were missed in them. A recorded deposit is not credited again. Throws an
- * Error when the network cannot be read, or the last of the blocks is not confirmed.
+ * Refusal when the network cannot be read, or the last of the blocks is not confirmed.
  */
 export async function rescanDeposits(
   context: Crediting,
@@ -39,16 +40,16 @@ export async function rescanDeposits(
   { from, to }: { from: bigint; to: bigint },
   origin: Origin,
 ): Promise<Rescan> {
-  if (adapter.scanBlocks === undefined) throw new Error(`${network} is no real network that can be read here`)
+  if (adapter.scanBlocks === undefined)
+    throw new Refusal(`${network} is no real network that can be read here`)
   const scanBlocks = adapter.scanBlocks.bind(adapter)
-  if (from > to) throw new Error('--from must not be after --to')
+  if (from > to) throw new Refusal('--from must not be after --to')
   return takingFromUnattributed(context.db, network, async () => {
     let found = 0
     for (let first = from; first <= to; first += BLOCKS) {
       const last = first + BLOCKS - 1n < to ? first + BLOCKS - 1n : to
       const deposits = await scanBlocks(first, last)
-      found += (await transaction(context.db, (tx) => recordIncoming(tx, context.ledger, network, deposits)))
-        .found
+      found += await transaction(context.db, (tx) => recordIncoming(tx, context.ledger, network, deposits))
     }
     await transaction(context.db, (tx) =>
       recordNow(
@@ -75,7 +76,7 @@ export interface SaidDeposit {
  * Credits a deposit that a contract made while it ran, as many smart wallets and exchanges pay: such an internal transfer is
  * the value of no transaction and in no log. The node must confirm that the address received the amount in the transaction's
  * block. The deposit is recorded as CRYPTO_DEPOSIT under an index of its own, so that a repeated command credits it once.
- * Throws an Error with the reason otherwise.
+ * Throws a Refusal with the reason otherwise.
  *
  * A deposit that a scan has found, and that one node's word does not credit (ONE_NODE), is credited by the operator's.
  */
@@ -86,58 +87,56 @@ export async function creditSaidDeposit(
   said: SaidDeposit,
   origin: Origin,
 ): Promise<Transfer> {
-  const { asset, amount, crypto_tx_hash } = said
+  const { asset, amount } = said
+  const crypto_tx_hash = readHash(network, adapter, said.crypto_tx_hash)
   const known = findAsset(asset)
   const minor = known && parseAmount(amount, known.decimals)
-  if (known === undefined) throw new Error(`${asset} is no asset of the catalogue`)
+  if (known === undefined) throw new Refusal(`${asset} is no asset of the catalogue`)
   if (minor === undefined || minor === 0n)
-    throw new Error(`--amount must be above 0, with at most ${known.decimals} decimals`)
+    throw new Refusal(`--amount must be above 0, with at most ${known.decimals} decimals`)
   const address = canonicalAddress(network, said.address, { testNetworks: true })
-  if (address === undefined) throw new Error(`${said.address} is no address of ${network}`)
+  if (address === undefined) throw new Refusal(`${said.address} is no address of ${network}`)
   const owner = await onlyOwner({ db, ledger }, network, address)
   const place: SaidPlace = [owner.customer_id, network, crypto_tx_hash, address, asset]
   const context = { db, ledger, settings, screening, origin }
   const vouched = await creditOfOneNode(context, network, adapter, [...place, amount])
   if (vouched !== undefined) return vouched
   if (adapter.requireReceived === undefined)
-    throw new Error(`${network} has no deposits that a scan cannot find: use bursar deposits rescan`)
+    throw new Refusal(`${network} has no deposits that a scan cannot find: use bursar deposits rescan`)
   const crypto_tx_index = `internal-${asset}-${address}`
   await requireNotFound(db, [...place, crypto_tx_index])
   const { customer_id } = owner
   const found = { crypto_tx_hash, crypto_tx_index, address, asset, amount }
   await adapter.requireReceived(customer_id, found)
   await screening?.requireAllowed(paymentOfDeposit({ customer_id, network, ...found }, owner))
-  const prices = await usdPrices(db, settings.mode === 'sandbox')
-  const credited = creditTo(owner, { network, ...found }, minor, prices)
-  const movement = deposit(customer_id, { ...credited, arrivedAt: `custody:${network}` }, origin)
-  const record = (transferId: string) =>
-    takingFromUnattributed(db, network, () => recordCredited(db, { customer_id, network }, found, transferId))
-  try {
-    const { transfer } = await ledger.submit(customer_id, movement)
-    await record(transfer.id)
-    return transfer
-  } catch (error) {
-    if (![CREDITED_ONCE, 'transfers_arrival'].includes(violatedConstraint(error) ?? '')) throw error
-  }
+  const prices = await pricesIn({ db, settings })
+  const { transfer_id, isNew } = await creditOnce(
+    { ...context, adapter },
+    owner,
+    { network, ...found },
+    { prices },
+  )
   // An earlier call may have died between the credit and its record.
-  await record((await creditedAs(db, customer_id, { network, crypto_tx_hash, crypto_tx_index }))!)
-  throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
+  await takingFromUnattributed(db, network, () =>
+    recordCredited(db, { customer_id, network }, found, transfer_id),
+  )
+  if (!isNew) throw new Refusal(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
+  return readTransfer(db, customer_id, transfer_id)
 }
 
 type SaidPlace = [customerId: string, network: string, hash: string, address: string, asset: string]
 
-/** The owner of a deposit address. Throws an Error where there is none, or more than one. */
 async function onlyOwner(
   { db, ledger }: Pick<Crediting, 'db' | 'ledger'>,
   network: CryptoNetwork,
   address: string,
 ) {
   const found = (await selectOwners(db, network, [{ address }])).get(address)
-  if (found === undefined) throw new Error(`${address} is no deposit address that was given out`)
+  if (found === undefined) throw new Refusal(`${address} is no deposit address that was given out`)
   const owners = genuineAmong(ledger, found)
   const [owner] = owners
-  if (owner === undefined) throw new Error(`${address}: ${FORGED_ADDRESS}`)
-  if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
+  if (owner === undefined) throw new Refusal(`${address}: ${FORGED_ADDRESS}`)
+  if (owners.length > 1) throw new Refusal(`${address} is the deposit address of more than one record`)
   return owner
 }
 
@@ -168,7 +167,6 @@ async function creditOfOneNode(
   return readTransfer(db, customerId, (await creditedAs(db, customerId, waiting))!)
 }
 
-/** Throws an Error for a deposit that a scan of blocks has found. */
 async function requireNotFound(db: Queryable, key: [...SaidPlace, index: string]): Promise<void> {
   const { rowCount } = await db.query(
     `select 1 from incoming_transfers
@@ -176,5 +174,5 @@ async function requireNotFound(db: Queryable, key: [...SaidPlace, index: string]
        and crypto_tx_index <> $6 and state <> 'UNATTRIBUTED'`,
     key,
   )
-  if (rowCount! > 0) throw new Error(`${key[2]} was found by a scan: it is credited by itself`)
+  if (rowCount! > 0) throw new Refusal(`${key[2]} was found by a scan: it is credited by itself`)
 }

@@ -17,12 +17,13 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import { dieAtEachStep } from '../../../test/failures.ts'
+import { availableOf } from '../../../test/payouts.ts'
 import { hurry } from '../../../test/work-off.ts'
 import { openDatabase } from '../../db/database.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import type { FoundDeposit, NetworkAdapter } from '../../chains/network.ts'
+import type { FoundDeposit, NetworkAdapter } from '../../networks/network.ts'
 import type { DepositAddress } from '../../money/records/deposit-address.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { creditDepositsOn } from './credit-deposits.ts'
@@ -109,9 +110,7 @@ async function round(changes: Partial<NetworkAdapter> = {}) {
 const transfers = async (of = customer, query = '') =>
   (await of.call<{ items: Transfer[] }>('GET', `/v2/transfer/transfers?order=ASC${query}`)).body.items
 const statuses = async () => (await transfers()).map(({ status }) => status)
-const available = async (asset = 'USDP') =>
-  (await customer.call<{ available: string }>('GET', `/v2/profiles/${customer.profile_id}/balances/${asset}`))
-    .body.available
+const available = (asset = 'USDP') => availableOf(customer, asset)
 
 test('a deposit is PENDING from its first confirmation, and COMPLETED under the same id when confirmed', async () => {
   const place = await newAddress({ metadata: { order: '1041' }, conversion_target_asset: 'USD' })
@@ -315,7 +314,7 @@ describe('simultaneously', () => {
     try {
       const contexts = [service.db, other].map((db) => ({
         db,
-        ledger: new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) }),
+        ledger: new Ledger(db, { macs: new RowMacs(MASTER_KEYS) }),
         settings: service.settings,
       }))
       for (let block = 0; block < 12; block++) {
@@ -404,7 +403,7 @@ test.each(['BEFORE', 'AFTER'] as const)(
       const db = failures.database(service.db)
       const context = {
         db,
-        ledger: new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) }),
+        ledger: new Ledger(db, { macs: new RowMacs(MASTER_KEYS) }),
         settings: service.settings,
       }
       const work = async () => {

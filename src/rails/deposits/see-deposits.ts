@@ -1,18 +1,18 @@
 import { strict as assert } from 'node:assert'
 import { parseAmount } from '../../contract/assets/amount.ts'
-import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
-import type { RailsContext } from '../context.ts'
 import { inOrder, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { idsAt, readClock, type Moment } from '../../db/ids.ts'
 import { lockRows } from '../../db/lock-rows.ts'
+import { arraysOf, byCustomer } from '../../db/rows.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
 import { insertMetadata } from '../../money/ledger/transfer-metadata.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { depositRecord } from '../../money/movements/deposit.ts'
-import type { DepositSight, NetworkAdapter } from '../../chains/network.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
+import type { DepositSight, NetworkAdapter } from '../../networks/network.ts'
+import { pricesIn, type RailsContext } from '../context.ts'
 import { isReorganised } from './deposit-reorganisations.ts'
 import { creditTo, selectOwners, type AddressOwner } from './owners.ts'
 
@@ -35,24 +35,23 @@ const FAILED_OF_OUTPUT_MAX = 3
 /** A deposit that waits longer for its credit is not shown as PENDING any more. Crediting it later makes a new transfer. */
 const PENDING_HOURS_MAX = 72
 
-/** The numbers of newly shown deposits and of removed deposits in one round. */
-export interface Sighting {
-  seen: number
-  failed: number
-}
-
-type Sight = DepositSight['seen'][number]
+/** A deposit in a block without enough confirmations, as its network shows it. */
+type SeenDeposit = DepositSight['seen'][number]
+/** With the record of its address. */
+type SeenOfOwner = SeenDeposit & { owner: AddressOwner }
+/** With its PENDING transfer, which is in `seen_deposits`. */
+type ShownDeposit = Record<'customer_id' | 'transfer_id', string>
 
 /**
  * Reads the newest blocks of a network and records their deposits. A shown deposit becomes FAILED if neither these
- * blocks nor the scanned confirmed blocks have it. Two workers may run this simultaneously. Throws when the node does
- * not answer.
+ * blocks nor the scanned confirmed blocks have it. Two workers may run this simultaneously. Returns how many deposits are newly
+ * shown, and how many have failed. Throws when the node does not answer.
  */
 export async function seeDepositsOn(
   { db, settings }: Pick<RailsContext, 'db' | 'settings'>,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
-): Promise<Sighting> {
+): Promise<{ seen: number; failed: number }> {
   if (adapter.seeDeposits === undefined || (await isReorganised(db, network))) return { seen: 0, failed: 0 }
   const { rows } = await db.query<{ cursor: string }>(
     'select cursor from network_cursors where network = $1',
@@ -62,44 +61,39 @@ export async function seeDepositsOn(
   // No transaction is open here, because nodes may take long and connections are few.
   const { seen, readUpTo, isBehind, recorded } = await adapter.seeDeposits(rows[0].cursor)
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
-  let shown: Shown[] = []
-  if (seen.length > 0) {
-    const prices = await usdPrices(db, settings.mode === 'sandbox')
-    shown = await transaction(db, (tx) => showDeposits(tx, network, seen, { prices, minimumOf }))
-  }
+  const shown =
+    seen.length === 0
+      ? []
+      : await transaction(db, async (tx) =>
+          showDeposits(tx, network, seen, { prices: await pricesIn({ db, settings }), minimumOf }),
+        )
   recorded?.()
   const failed = isBehind ? 0 : await failGone(db, network, readUpTo)
   return { seen: shown.length, failed }
 }
 
-/** A deposit that is shown now: its PENDING transfer. */
-type Shown = Pick<Transfer, 'customer_id' | 'id'>
-
 /**
  * Records the PENDING transfers of deposits that are new, within the limits. Skips deposits to unknown addresses, and those
- * below `minimumOf`. Returns the new transfers.
+ * below `minimumOf`.
  */
 export async function showDeposits(
   tx: Transaction,
   network: CryptoNetwork,
-  seen: readonly Sight[],
+  seen: readonly SeenDeposit[],
   { prices, minimumOf }: { prices: UsdPrices; minimumOf?: ((asset: string) => string) | undefined },
-): Promise<Shown[]> {
+): Promise<ShownDeposit[]> {
   const large = seen.filter((one) => isLargeEnough(one, minimumOf))
   const owners = await selectOwners(tx, network, large)
-  const arrivals = large.flatMap((sight) => {
-    const [owner, ...others] = owners.get(sight.address) ?? []
-    return owner === undefined || others.length > 0 ? [] : [{ sight, owner }]
+  const arrivals = large.flatMap((one) => {
+    const [owner, ...others] = owners.get(one.address) ?? []
+    return owner === undefined || others.length > 0 ? [] : [{ ...one, owner }]
   })
   const fresh = await notSeenBefore(tx, network, arrivals)
   return insertPending(tx, network, await withinLimits(tx, network, fresh), prices)
 }
 
 /** Whether a deposit is credited alone. A smaller deposit may wait for others without end. */
-function isLargeEnough(
-  { asset, amount }: Sight,
-  minimumOf: ((asset: string) => string) | undefined,
-): boolean {
+function isLargeEnough({ asset, amount }: SeenDeposit, minimumOf: ((asset: string) => string) | undefined) {
   const known = findAsset(asset)
   const minor = known && parseAmount(amount, known.decimals)
   if (known === undefined || minor === undefined || minor === 0n) return false
@@ -114,12 +108,11 @@ function isLargeEnough(
 async function notSeenBefore(
   tx: Transaction,
   network: CryptoNetwork,
-  arrivals: Arriving[],
-): Promise<Arriving[]> {
+  arrivals: SeenOfOwner[],
+): Promise<SeenOfOwner[]> {
   if (arrivals.length === 0) return []
-  const seen = arrivals.map(({ sight }) => sight)
-  const hashes = seen.map(({ crypto_tx_hash }) => crypto_tx_hash)
-  const pending = await lockRows<KnownDeposit & { transfer_id: string; block_number: string }>(
+  const hashes = arrivals.map(({ crypto_tx_hash }) => crypto_tx_hash)
+  const pending = await lockRows<ShownDeposit & Output & { block_number: string }>(
     tx,
     {
       columns: 'customer_id, transfer_id, crypto_tx_hash, crypto_tx_index, block_number',
@@ -129,9 +122,9 @@ async function notSeenBefore(
     [network, hashes],
   )
   for (const one of pending) {
-    const { customer_id, transfer_id, crypto_tx_hash } = one
-    const ofHash = seen.filter((sight) => sight.crypto_tx_hash === crypto_tx_hash)
-    const same = ofHash.find((sight) => idOf(sight) === idOf(one))
+    const { customer_id, transfer_id } = one
+    const ofHash = arrivals.filter(({ crypto_tx_hash }) => crypto_tx_hash === one.crypto_tx_hash)
+    const same = ofHash.find((arrival) => nameOf(arrival) === nameOf(one))
     const block = (same ?? ofHash[0]!).block.number.toString()
     if (block === one.block_number) continue
     if (same === undefined) await failPending(tx, [{ customer_id, transfer_id }])
@@ -142,38 +135,30 @@ async function notSeenBefore(
       )
   }
   // The condition on customers lets the primary key find the hashes: this query runs every second, over all deposits ever made.
-  const { rows: found } = await tx.query<KnownDeposit & { state: string }>(
+  const { rows: found } = await tx.query<Output & { state: string }>(
     `
-    select customer_id, crypto_tx_hash, crypto_tx_index, state
+    select crypto_tx_hash, crypto_tx_index, state
     from incoming_transfers
     where network = $1 and customer_id = any ($2::uuid[]) and crypto_tx_hash = any ($3)`,
     [network, [...new Set(arrivals.map(({ owner }) => owner.customer_id))], hashes],
   )
-  const known = new Set([...pending, ...found].map(idOf))
+  const known = new Set([...pending, ...found].map(nameOf))
   // A reorganisation removed a credited deposit. It may be mined again with another index, and is not credited again.
   const returning = new Set(
     found.flatMap(({ state, crypto_tx_hash }) => (state === 'REORGANISED' ? crypto_tx_hash : [])),
   )
-  return arrivals.filter(({ sight }) => !known.has(idOf(sight)) && !returning.has(sight.crypto_tx_hash))
+  return arrivals.filter((one) => !known.has(nameOf(one)) && !returning.has(one.crypto_tx_hash))
 }
 
-type KnownDeposit = Record<'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index', string>
+type Output = Record<'crypto_tx_hash' | 'crypto_tx_index', string>
 
-const idOf = ({
-  crypto_tx_hash,
-  crypto_tx_index,
-}: Pick<KnownDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>) => `${crypto_tx_hash} ${crypto_tx_index}`
-
-interface Arriving {
-  sight: Sight
-  owner: AddressOwner
-}
+const nameOf = ({ crypto_tx_hash, crypto_tx_index }: Output) => `${crypto_tx_hash} ${crypto_tx_index}`
 
 async function withinLimits(
   tx: Transaction,
   network: CryptoNetwork,
-  arrivals: Arriving[],
-): Promise<Arriving[]> {
+  arrivals: SeenOfOwner[],
+): Promise<SeenOfOwner[]> {
   if (arrivals.length === 0) return []
   const { rows: pending } = await tx.query<{ address: string; count: string }>(
     `select address, count(*)::text as count from seen_deposits where network = $1 and state = 'PENDING' group by address`,
@@ -189,25 +174,26 @@ async function withinLimits(
     [network],
   )
   left = Math.min(left, FAILED_OF_DAY_MAX - Number(failed[0]!.count))
-  const { rows: gone } = await tx.query<KnownDeposit & { count: string }>(
+  const { rows: gone } = await tx.query<Output & { count: string }>(
     `
-    select customer_id, crypto_tx_hash, crypto_tx_index, count(*)::text as count
+    select crypto_tx_hash, crypto_tx_index, count(*)::text as count
     from seen_deposits
     where network = $1 and state = 'FAILED' and customer_id = any ($2::uuid[]) and crypto_tx_hash = any ($3)
     group by customer_id, crypto_tx_hash, crypto_tx_index`,
     [
       network,
       arrivals.map(({ owner }) => owner.customer_id),
-      arrivals.map(({ sight }) => sight.crypto_tx_hash),
+      arrivals.map(({ crypto_tx_hash }) => crypto_tx_hash),
     ],
   )
-  const failures = new Map(gone.map((one) => [idOf(one), Number(one.count)]))
-  return arrivals.filter(({ sight }) => {
-    const count = ofAddress.get(sight.address) ?? 0
+  const failures = new Map(gone.map((one) => [nameOf(one), Number(one.count)]))
+  return arrivals.filter((arrival) => {
+    const { address } = arrival
+    const count = ofAddress.get(address) ?? 0
     if (left <= 0 || count >= PENDING_OF_ADDRESS_MAX) return false
-    if ((failures.get(idOf(sight)) ?? 0) >= FAILED_OF_OUTPUT_MAX) return false
+    if ((failures.get(nameOf(arrival)) ?? 0) >= FAILED_OF_OUTPUT_MAX) return false
     left -= 1
-    ofAddress.set(sight.address, count + 1)
+    ofAddress.set(address, count + 1)
     return true
   })
 }
@@ -216,19 +202,19 @@ async function withinLimits(
 async function insertPending(
   tx: Transaction,
   network: CryptoNetwork,
-  arrivals: Arriving[],
+  arrivals: SeenOfOwner[],
   prices: UsdPrices,
-): Promise<Shown[]> {
+): Promise<ShownDeposit[]> {
   if (arrivals.length === 0) return []
   const now = await readClock(tx)
   const newId = idsAt(now)
-  const made = arrivals.map(({ sight, owner }) => ({
-    block_number: sight.block.number.toString(),
-    ...depositRecord(owner.customer_id, depositOf(network, sight, owner, prices), { id: newId(), now }),
+  const made = arrivals.map(({ owner, ...seen }) => ({
+    block_number: seen.block.number.toString(),
+    ...depositRecord(owner.customer_id, creditTo(owner, { network, ...seen }, prices), { id: newId(), now }),
   }))
   // Inserted in the order of the unique key, so that two workers with the same deposits cannot deadlock.
   made.sort((a, b) => (keyOfDeposit(a) < keyOfDeposit(b) ? -1 : 1))
-  const { rows } = await tx.query<Shown>(
+  const { rows } = await tx.query<ShownDeposit>(
     `
     insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
                            balance_asset, amount, fee, total, notional_value, destination_address, crypto_network,
@@ -239,10 +225,10 @@ async function insertPending(
     from json_populate_recordset(null::transfers, $1)
     on conflict (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index)
       where type = 'CRYPTO_DEPOSIT' and status <> 'FAILED' do nothing
-    returning customer_id, id`,
+    returning customer_id, id as transfer_id`,
     [JSON.stringify(made)],
   )
-  const ids = new Set(rows.map(({ id }) => id))
+  const ids = new Set(rows.map(({ transfer_id }) => transfer_id))
   const inserted = made.filter(({ id }) => ids.has(id))
   await inOrder([
     insertMetadata(tx, inserted),
@@ -263,15 +249,7 @@ async function insertPending(
 const keyOfDeposit = ({ customer_id, crypto_tx_hash, crypto_tx_index }: Transfer) =>
   `${customer_id} ${crypto_tx_hash!} ${crypto_tx_index!}`
 
-function depositOf(network: CryptoNetwork, sight: Sight, owner: AddressOwner, prices: UsdPrices) {
-  const minor = parseAmount(sight.amount, decimalsOf(sight.asset))
-  assert(minor !== undefined, 'the amount was read before')
-  return creditTo(owner, { network, ...sight }, minor, prices)
-}
-
 // ---------------------------------------------------------------------------------------------- gone
-
-type SeenId = Record<'customer_id' | 'transfer_id', string>
 
 /**
  * Fails the deposits that were shown in a block up to `readUpTo` and that the confirmed scan has not found there: the
@@ -280,7 +258,7 @@ type SeenId = Record<'customer_id' | 'transfer_id', string>
  */
 async function failGone(db: Database, network: CryptoNetwork, readUpTo: bigint): Promise<number> {
   return transaction(db, async (tx) => {
-    const { rows: gone } = await tx.query<SeenId & { block_number: string }>(
+    const { rows: gone } = await tx.query<ShownDeposit & { block_number: string }>(
       `
       select s.customer_id, s.transfer_id, s.block_number
       from seen_deposits s
@@ -295,7 +273,7 @@ async function failGone(db: Database, network: CryptoNetwork, readUpTo: bigint):
       [network, readUpTo.toString(), PENDING_HOURS_MAX],
     )
     if (gone.length === 0) return 0
-    const locked = await lockRows<SeenId & { block_number: string }>(
+    const locked = await lockRows<ShownDeposit & { block_number: string }>(
       tx,
       {
         columns: 'customer_id, transfer_id, block_number',
@@ -318,52 +296,45 @@ export async function failSeen(db: Database, customer_id: string, transfer_id: s
 }
 
 /** Fails the PENDING transfers of deposits over networks and of wires, with their events. Returns their number. */
-export async function failPending(tx: Transaction, gone: readonly SeenId[]): Promise<number> {
+export async function failPending(tx: Transaction, gone: readonly ShownDeposit[]): Promise<number> {
   if (gone.length === 0) return 0
   const now = await readClock(tx)
-  const ids = [gone.map(({ customer_id }) => customer_id), gone.map(({ transfer_id }) => transfer_id)]
   // These rows come first, because a credit locks them before it completes a transfer.
-  const { rows } = await tx.query<SeenId>(
+  const { rows } = await tx.query<ShownDeposit>(
     `
     update seen_deposits s set state = 'FAILED', ended_at = $3
     from unnest($1::uuid[], $2::uuid[]) as gone (customer_id, transfer_id)
     where s.customer_id = any ($1::uuid[]) and s.customer_id = gone.customer_id and s.transfer_id = gone.transfer_id
       and s.state = 'PENDING'
     returning s.customer_id, s.transfer_id`,
-    [...ids, now.text],
+    [...arraysOf(gone, 'customer_id', 'transfer_id'), now.text],
   )
-  const { rows: failed } = await tx.query<Shown & { type: Transfer['type'] }>(
+  const { rows: failed } = await tx.query<ShownDeposit & { type: Transfer['type'] }>(
     `
     update transfers t set status = 'FAILED', updated_at = $3
     from unnest($1::uuid[], $2::uuid[]) as gone (customer_id, transfer_id)
     where t.customer_id = any ($1::uuid[]) and t.customer_id = gone.customer_id and t.id = gone.transfer_id
       and t.status = 'PENDING' and t.type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT')
-    returning t.customer_id, t.id, t.type`,
-    [rows.map(({ customer_id }) => customer_id), rows.map(({ transfer_id }) => transfer_id), now.text],
+    returning t.customer_id, t.id as transfer_id, t.type`,
+    [...arraysOf(rows, 'customer_id', 'transfer_id'), now.text],
   )
   assert(failed.length === rows.length, 'a deposit that was seen and has not ended has a PENDING transfer')
   await insertDepositEvents(tx, 'FAILED', now, failed)
   return failed.length
 }
 
-/** Writes the events of deposits that enter a status, customer by customer. */
 async function insertDepositEvents(
   tx: Transaction,
   status: 'PENDING' | 'FAILED',
   now: Moment,
-  deposits: (Shown & { type?: Transfer['type'] })[],
+  deposits: (ShownDeposit & { type?: Transfer['type'] })[],
 ): Promise<void> {
-  for (const customerId of new Set(deposits.map(({ customer_id }) => customer_id))) {
-    const own = deposits.filter(({ customer_id }) => customer_id === customerId)
-    await insertEvents(
-      tx,
-      customerId,
-      now,
-      own.map(({ id, type = 'CRYPTO_DEPOSIT' }) => ({
-        type: transferEventType(type, status),
-        object_id: id,
-      })),
-    )
+  for (const [customerId, own] of byCustomer(deposits)) {
+    const events = own.map(({ transfer_id, type = 'CRYPTO_DEPOSIT' }) => ({
+      type: transferEventType(type, status),
+      object_id: transfer_id,
+    }))
+    await insertEvents(tx, customerId, now, events)
   }
 }
 
@@ -377,7 +348,7 @@ const ENDED_KEPT_DAYS = 30
 
 /** Deletes the first `max` records of seen deposits that ended at least 30 days ago, and returns their number. */
 export async function deleteEndedSights(db: Database, max: number): Promise<number> {
-  const { rows } = await db.query<SeenId>(
+  const { rows } = await db.query<ShownDeposit>(
     `select customer_id, transfer_id from seen_deposits
      where state <> 'PENDING' and ended_at < clock_timestamp() - make_interval(days => $1)
      order by ended_at
@@ -389,7 +360,7 @@ export async function deleteEndedSights(db: Database, max: number): Promise<numb
     `delete from seen_deposits s
      using unnest($1::uuid[], $2::uuid[]) as old (customer_id, transfer_id)
      where s.customer_id = old.customer_id and s.transfer_id = old.transfer_id`,
-    [rows.map(({ customer_id }) => customer_id), rows.map(({ transfer_id }) => transfer_id)],
+    arraysOf(rows, 'customer_id', 'transfer_id'),
   )
   return rowCount ?? 0
 }

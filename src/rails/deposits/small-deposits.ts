@@ -2,9 +2,8 @@ import { parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
-import type { IncomingTransfer } from './incoming-transfers.ts'
 import { takeLock } from '../../db/locks.ts'
-import { arraysOf } from '../../db/rows.ts'
+import { updateWaiting, type IncomingTransfer, type Sifted } from './incoming-transfers.ts'
 
 /**
  * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever their
@@ -25,33 +24,33 @@ type DepositPlace = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
 const nameOf = ({ customer_id, address, asset }: DepositPlace) => `${customer_id} ${address} ${asset}`
 
 /**
- * Returns the due deposits that may be credited; the others begin to wait. Where the deposits of a place reach the minimum
- * together, all of them are cleared, for good.
+ * Lets those deposits pass that may be credited alone, or that reach the minimum together with the others of their place: then
+ * all of these are cleared, for good. The others wait, and are recorded here.
  */
-export async function clearMinimum(
+export async function aboveMinimum(
   db: Database,
   network: CryptoNetwork,
-  due: readonly IncomingTransfer[],
-  minimumOf: MinimumOf,
-): Promise<IncomingTransfer[]> {
+  due: IncomingTransfer[],
+  minimumOf: MinimumOf | undefined,
+): Promise<Sifted> {
+  if (minimumOf === undefined) return { pass: due, wait: [] }
   const undecided = due.filter(({ cleared }) => !cleared)
-  if (undecided.length === 0) return [...due]
+  if (undecided.length === 0) return { pass: due, wait: [] }
   const small = undecided.filter(({ asset, amount }) => isBelow(minimumOf, asset, amount))
   const reached = await transaction(db, async (tx) => {
     await takeLock(tx, 'minimum', network)
-    await keepSmall(tx, network, small, minimumOf)
+    await keepSmall(tx, small, minimumOf)
     const sums = await selectSums(tx, network, undecided)
     const places = new Set(undecided.filter((one) => !small.includes(one)).map(nameOf))
     for (const { sum, ...place } of sums) if (!isBelow(minimumOf, place.asset, sum)) places.add(nameOf(place))
     await clear(
       tx,
-      network,
       undecided.filter((one) => places.has(nameOf(one))),
     )
     for (const place of sums) if (places.has(nameOf(place))) await wake(tx, network, place)
     return places
   })
-  return due.filter((one) => one.cleared || reached.has(nameOf(one)))
+  return { pass: due.filter((one) => one.cleared || reached.has(nameOf(one))), wait: [] }
 }
 
 /**
@@ -72,29 +71,23 @@ export async function wakeSmallDeposits(
 const isBelow = (minimumOf: MinimumOf, asset: string, amount: string) =>
   parseStoredAmount(amount, decimalsOf(asset)) < parseAmount(minimumOf(asset), decimalsOf(asset))!
 
-/** Lets deposits wait with the others of their places. */
-async function keepSmall(
+const keepSmall = (
   tx: Transaction,
-  network: CryptoNetwork,
   small: readonly IncomingTransfer[],
   minimumOf: MinimumOf,
-): Promise<void> {
-  if (small.length === 0) return
-  const details = small.map(({ asset }) => `below the minimum deposit of ${minimumOf(asset)} ${asset}`)
-  await tx.query(
-    `
-    update incoming_transfers i
-    set reason = 'BELOW_MINIMUM', detail = s.detail, attempts = i.attempts + 1
-    from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) as s (customer_id, hash, index, detail)
-    where i.customer_id = any ($2::uuid[]) and i.customer_id = s.customer_id and i.network = $1
-      and i.crypto_tx_hash = s.hash and i.crypto_tx_index = s.index and i.state = 'WAITING' and not i.cleared`,
-    [network, ...keysOf(small), details],
+): Promise<void> =>
+  updateWaiting(
+    tx,
+    {
+      update: `update incoming_transfers i set reason = 'BELOW_MINIMUM', detail = u.detail, attempts = i.attempts + 1`,
+      and: 'not i.cleared',
+      columns: ['detail text'],
+    },
+    small.map((incoming) => ({
+      incoming,
+      detail: `below the minimum deposit of ${minimumOf(incoming.asset)} ${incoming.asset}`,
+    })),
   )
-}
-
-const keysOf = (some: readonly IncomingTransfer[]) => [
-  ...arraysOf(some, 'customer_id', 'crypto_tx_hash', 'crypto_tx_index'),
-]
 
 /** The places where small deposits wait, with their sum: those of these deposits, or all of the network. */
 async function selectSums(
@@ -118,21 +111,15 @@ async function selectSums(
   return rows
 }
 
-async function clear(
-  tx: Transaction,
-  network: CryptoNetwork,
-  some: readonly IncomingTransfer[],
-): Promise<void> {
-  if (some.length === 0) return
-  await tx.query(
-    `
-    update incoming_transfers i set cleared = true, reason = null, detail = null
-    from unnest($2::uuid[], $3::text[], $4::text[]) as s (customer_id, hash, index)
-    where i.customer_id = any ($2::uuid[]) and i.customer_id = s.customer_id and i.network = $1
-      and i.crypto_tx_hash = s.hash and i.crypto_tx_index = s.index and i.state = 'WAITING' and not i.cleared`,
-    [network, ...keysOf(some)],
+const clear = (tx: Transaction, deposits: readonly IncomingTransfer[]): Promise<void> =>
+  updateWaiting(
+    tx,
+    {
+      update: 'update incoming_transfers i set cleared = true, reason = null, detail = null',
+      and: 'not i.cleared',
+    },
+    deposits.map((incoming) => ({ incoming })),
   )
-}
 
 /** Clears the deposits that wait at a place. They become due one after the other. */
 async function wake(

@@ -14,13 +14,14 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
+import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
 import { runOrchestrations } from '../../resources/orchestrations/run-orchestrations.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 import type { ApprovalDecision } from '../../contract/approval.ts'
 
-const macs = new WithdrawalMacs(MASTER_KEYS)
+const macs = new RowMacs(MASTER_KEYS)
 let service: TestService
 beforeAll(async () => void (service = await startTestService()))
 afterAll(async () => {

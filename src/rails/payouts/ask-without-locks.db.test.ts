@@ -11,13 +11,15 @@ import {
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdraw,
 } from '../../../test/support.ts'
+import { networksWith as changed, readTransfer } from '../../../test/payouts.ts'
+import { hurryUnlocked } from '../../../test/work-off.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { transaction } from '../../db/database.ts'
-import type { NetworkAdapter, Networks } from '../../chains/network.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { addressFromBytes } from '../../chains/addresses.ts'
-import { signAlone } from '../lease.ts'
+import { signAlone } from './lease.ts'
 import { markWithdrawalPaid } from './mark-withdrawal-paid.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
@@ -32,25 +34,12 @@ const REASON = { code: 'UNRESOLVED', detail: 'the receipt lacks the transfer' } 
 const HASH = 'ab'.repeat(32)
 const PAID = { raw_transaction: Buffer.from('{"signed":"elsewhere"}'), crypto_tx_hash: HASH }
 
-async function withdraw(customer: TestCustomer): Promise<Transfer> {
+async function ordered(customer: TestCustomer): Promise<Transfer> {
   await credit(service.ledger, customer, 'ETH', '10')
-  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
-    profile_id: customer.profile_id,
-    asset: 'ETH',
-    balance_asset: 'ETH',
-    amount: '1',
-    crypto_network: 'ETHEREUM',
-    destination_address: addressFromBytes('ETHEREUM', Buffer.from('an ordinary destination address!')),
-  })
-  expect({ status, body }).toMatchObject({ status: 200 })
-  return body
+  return withdraw(customer, { asset: 'ETH', balance_asset: 'ETH', amount: '1' })
 }
 
-/** The simulated networks, with this change to ETHEREUM. */
-function networksWith(change: Partial<NetworkAdapter>): Networks {
-  const adapter = { ...service.networks.get('ETHEREUM')!, ...change }
-  return new Map([...service.networks, ['ETHEREUM', adapter] as const])
-}
+const networksWith = (change: Partial<NetworkAdapter>) => changed(service.networks, change)
 const unresolved: NetworkAdapter['checkStatus'] = async (asked) =>
   asked.map(() => ({ state: 'UNRESOLVED', reason: REASON }))
 
@@ -61,12 +50,7 @@ const kept = async ({ id }: Transfer) =>
       [id],
     )
   ).rows[0]
-const status = async (customer: TestCustomer, { id }: Transfer) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body.status
-const hurry = () =>
-  service.db.query(
-    'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
-  )
+const hurry = () => hurryUnlocked(service.db)
 
 /** Takes the locks that a worker takes, or fails immediately. */
 const requireUnlocked = ({ customer_id, id }: Transfer) =>
@@ -83,7 +67,7 @@ const requireUnlocked = ({ customer_id, id }: Transfer) =>
 test('resolving a withdrawal holds no lock during the request to the node', async () => {
   const customer = await newCustomer(service)
   const networks = networksWith({ checkStatus: unresolved })
-  const created = await withdraw(customer)
+  const created = await ordered(customer)
   for (let round = 1; round <= 3; round++) {
     await settleWithdrawals(service.db, networks)
     await hurry()
@@ -104,12 +88,12 @@ test('resolving a withdrawal holds no lock during the request to the node', asyn
   })
   expect(said).toMatchObject({ outcome: 'PAID', status: 'COMPLETED' })
   expect(asked).toBe(1)
-  expect(await status(customer, created)).toBe('COMPLETED')
+  expect((await readTransfer(customer, created)).status).toBe('COMPLETED')
 })
 
 test('a withdrawal that a worker and an operator end simultaneously ends once', async () => {
   const customer = await newCustomer(service)
-  const created = await withdraw(customer)
+  const created = await ordered(customer)
   const networks = networksWith({ checkStatus: unresolved })
   for (let round = 1; round <= 3; round++) {
     await settleWithdrawals(service.db, networks)
@@ -131,7 +115,7 @@ test('a withdrawal that a worker and an operator end simultaneously ends once', 
       origin: TEST_ORIGIN,
     }),
   ).rejects.toThrow('taken further by another worker')
-  expect(await status(customer, created)).toBe('COMPLETED')
+  expect((await readTransfer(customer, created)).status).toBe('COMPLETED')
   const { rowCount } = await service.db.query('select from resolved_withdrawals where transfer_id = $1', [
     created.id,
   ])
@@ -141,7 +125,7 @@ test('a withdrawal that a worker and an operator end simultaneously ends once', 
 
 test('marking a withdrawal as paid holds no lock during the request to the node', async () => {
   const customer = await newCustomer(service)
-  const created = await withdraw(customer)
+  const created = await ordered(customer)
   await service.db.query(
     `insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
      values ($1, $2, 'ETHEREUM', 'HELD', now())`,
@@ -158,7 +142,7 @@ test('marking a withdrawal as paid holds no lock during the request to the node'
   expect(await kept(created)).toEqual({ state: 'SIGNED', crypto_tx_hash: HASH })
   expect(keptWith).toEqual([created.id])
   // The same transaction does not pay another withdrawal of the same amount and destination.
-  const other = await withdraw(customer)
+  const other = await ordered(customer)
   await expect(markWithdrawalPaid(service.db, networks, other.id, HASH, TEST_ORIGIN)).rejects.toThrow(
     `${HASH} is the transaction of withdrawal ${created.id}`,
   )
@@ -168,7 +152,7 @@ test('marking a withdrawal as paid holds no lock during the request to the node'
 
 test('a withdrawal that a worker signed while an operator marked it as paid keeps its own transaction', async () => {
   const customer = await newCustomer(service)
-  const created = await withdraw(customer)
+  const created = await ordered(customer)
   const hash = 'cd'.repeat(32)
   const networks = networksWith({
     claimTransaction: async () => {

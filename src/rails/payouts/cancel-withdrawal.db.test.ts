@@ -13,18 +13,20 @@ import {
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdraw,
   withdrawalOf,
 } from '../../../test/support.ts'
+import { availableOf, networksWith, onChain, readTransfer } from '../../../test/payouts.ts'
 import { untilOneWaits } from '../../../test/cluster.ts'
-import { hurryUnlocked } from '../../../test/work-off.ts'
+import { hurryUnlocked, settle } from '../../../test/work-off.ts'
 import { failuresIn, ReportedFailures } from '../../db/each-alone.ts'
 import { type Database, openDatabase, tookTooLong, transaction } from '../../db/database.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { keepTransactions } from '../../chains/network-transactions.ts'
-import type { NetworkAdapter, Networks } from '../../chains/network.ts'
-import { NodeRefusal } from '../../chains/node-failure.ts'
+import { keepTransactions } from '../../networks/network-transactions.ts'
+import type { NetworkAdapter, Networks } from '../../networks/network.ts'
+import { NodeRefusal } from '../../networks/node-failure.ts'
 import { CANCELLED_BY, cancelForOperator, NotCancellable } from './cancel-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
@@ -34,37 +36,6 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function withdraw(customer: TestCustomer, terms = {}): Promise<Transfer> {
-  const { status, body } = await customer.call<Transfer>(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(customer, terms),
-  )
-  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
-  return body
-}
-const read = async (customer: TestCustomer, id: string) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
-const available = async (customer: TestCustomer) =>
-  (await customer.call(`GET`, `/v2/profiles/${customer.profile_id}/balances/USD`)).body.available
-
-async function settle(rounds = 5): Promise<void> {
-  for (let round = 1; round <= rounds; round++) {
-    await service.db.query(
-      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
-    )
-    await settleWithdrawals(service.db, service.networks)
-  }
-}
-
-/** Returns the number of the withdrawal's transactions on its network. */
-async function onChain(id: string): Promise<number> {
-  const { rowCount } = await service.db.query(
-    `select from simulated_chain where position(convert_to($1, 'UTF8') in raw_transaction) > 0`,
-    [id],
-  )
-  return rowCount!
-}
 const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
 
 test('the operator cancels no transfer that is not a withdrawal', async () => {
@@ -90,10 +61,10 @@ test('a withdrawal whose own record lost its transaction is not cancelled', asyn
   await expect(cancelForOperator(service.db, id, TEST_ORIGIN)).rejects.toThrow(
     `withdrawal ${id} is signed: it may be paid already`,
   )
-  expect(await available(customer)).not.toBe('100')
+  expect(await availableOf(customer)).not.toBe('100')
   await service.owner.query('delete from network_transactions')
   await cancelForOperator(service.db, id, TEST_ORIGIN)
-  expect(await available(customer)).toBe('100')
+  expect(await availableOf(customer)).toBe('100')
 })
 
 test('the orchestration of a cancelled withdrawal ends FAILED, with the money back', async () => {
@@ -118,14 +89,13 @@ test('the orchestration of a cancelled withdrawal ends FAILED, with the money ba
     status: 'FAILED',
     fail_reason: { detail: `the destination transfer failed: ${CANCELLED_BY.operator.detail}` },
   })
-  expect(await available(customer)).toBe('100')
+  expect(await availableOf(customer)).toBe('100')
   await requireClean()
 })
 
 describe('at the moment of signing', () => {
   const adapter = () => service.networks.get('ETHEREUM')!
-  const withEthereum = (calls: Partial<NetworkAdapter>): Networks =>
-    new Map([...service.networks, ['ETHEREUM', { ...adapter(), ...calls }] as const])
+  const withEthereum = (calls: Partial<NetworkAdapter>) => networksWith(service.networks, calls)
   /** The test runs for a real network, and for a network that is simulated in the database. */
   const KINDS: [string, Partial<NetworkAdapter>][] = [
     ['in the database', {}],
@@ -150,7 +120,7 @@ describe('at the moment of signing', () => {
     const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
     if (state === 'held') {
       await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
-      await settle(1)
+      await settle(service, 1)
       await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
       await service.db.query(
         'update outgoing_transfers set due_at = (select clock_timestamp()) where transfer_id = $1',
@@ -169,10 +139,10 @@ describe('at the moment of signing', () => {
     const round = settleWithdrawals(service.db, withEthereum({ ...kind, sign }))
     await (dies ? expect(round).rejects.toThrow('steps of settlement failed') : round)
     expect(await cancelling).toBe(dies ? 'cancelled' : `withdrawal ${id} is signed: it may be paid already`)
-    await settle()
-    expect(await read(customer, id)).toMatchObject({ status: dies ? 'FAILED' : 'COMPLETED' })
-    expect(await onChain(id)).toBe(dies ? 0 : 1)
-    expect((await available(customer)) === '100').toBe(dies)
+    await settle(service)
+    expect(await readTransfer(customer, { id })).toMatchObject({ status: dies ? 'FAILED' : 'COMPLETED' })
+    expect(await onChain(service.db, id)).toBe(dies ? 0 : 1)
+    expect((await availableOf(customer)) === '100').toBe(dies)
     await requireClean()
   })
 
@@ -190,8 +160,8 @@ describe('at the moment of signing', () => {
       expect(await settleWithdrawals(service.db, withEthereum(kind))).toBe(0)
     })
     expect(await cancelling).toBe('cancelled')
-    await settle()
-    expect([await available(customer), await onChain(id)]).toEqual(['100', 0])
+    await settle(service)
+    expect([await availableOf(customer), await onChain(service.db, id)]).toEqual(['100', 0])
     await requireClean()
   })
 
@@ -262,7 +232,7 @@ test('simultaneous cancelling and settling have one outcome for each withdrawal'
   await credit(service.ledger, customer, 'USD', '10000')
   const ids: string[] = []
   for (let made = 0; made < 60; made++) ids.push((await withdraw(customer)).id)
-  const before = Number(await available(customer))
+  const before = Number(await availableOf(customer))
   // A connection for each that cancels: on a busy machine one would be waited for too long.
   const pools = [1, 2].map(() => openDatabase(service.url, { max: 32, onError: () => undefined }))
   for (const pool of pools) atEnd(() => pool.end())
@@ -315,13 +285,13 @@ test('simultaneous cancelling and settling have one outcome for each withdrawal'
   )
   isOver = true
   await Promise.all(workers)
-  await settle(10)
+  await settle(service, 10)
 
   let refunded = 0
   for (const [index, id] of ids.entries()) {
-    const { status, secondary_status } = await read(customer, id)
+    const { status, secondary_status } = await readTransfer(customer, { id })
     const { byOperator, byClient } = outcomes[index]!
-    const paid = await onChain(id)
+    const paid = await onChain(service.db, id)
     if (byClient.status === 200) {
       refunded += 1
       expect({ status, paid }).toEqual({ status: 'FAILED', paid: 0 })
@@ -339,8 +309,8 @@ test('simultaneous cancelling and settling have one outcome for each withdrawal'
   }
   expect(refunded).toBeGreaterThan(0)
   expect(refunded).toBeLessThan(ids.length)
-  const { total } = await read(customer, ids[0]!)
-  expect(Number(await available(customer))).toBeCloseTo(before + refunded * Number(total), 6)
+  const { total } = await readTransfer(customer, { id: ids[0]! })
+  expect(Number(await availableOf(customer))).toBeCloseTo(before + refunded * Number(total), 6)
   const { rows } = await service.db.query<{ most: number }>(
     `select max(count)::int as most from (
        select count(distinct event) from entries
@@ -376,7 +346,7 @@ test('nothing is given back for a withdrawal that was inserted, nor more than wa
       [created.id, id, position],
     )
   await post(invented, 0)
-  const before = await available(customer)
+  const before = await availableOf(customer)
   expect(await cancel(invented)).toMatchObject({
     status: 503,
     body: { detail: expect.stringContaining('is not what was accepted') as string },
@@ -386,7 +356,7 @@ test('nothing is given back for a withdrawal that was inserted, nor more than wa
     status: 503,
     body: { detail: expect.stringContaining('entries that its creation did not post') as string },
   })
-  expect(await available(customer)).toBe(before)
+  expect(await availableOf(customer)).toBe(before)
 })
 
 test('a refund that cannot be posted is the failure of one record, which the worker reports once', async () => {

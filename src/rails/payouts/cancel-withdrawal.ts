@@ -1,7 +1,9 @@
+import { Refusal } from '../../contract/refusal.ts'
 import type { Database, Transaction } from '../../db/database.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
 import { findWithdrawal, holdWithdrawal } from './hold-withdrawal.ts'
 import type { HeldWithdrawal } from './outgoing-transfers.ts'
+import { markWithdrawal } from './withdrawal-marks.ts'
 import { record } from './record-steps.ts'
 import type { Origin } from '../../contract/actor.ts'
 
@@ -21,7 +23,7 @@ export interface CancelledWithdrawal {
 }
 
 /** The withdrawal cannot be cancelled: it is signed, or has ended. */
-export class NotCancellable extends Error {
+export class NotCancellable extends Refusal {
   readonly transfer_id: string
   /** The transfer's status; PENDING where the withdrawal is signed. */
   readonly status: string
@@ -38,7 +40,7 @@ export class NotCancellable extends Error {
 }
 
 /**
- * Cancels a withdrawal of any customer for the operator. Throws as `cancelWithdrawal` does, and an Error when there is no
+ * Cancels a withdrawal of any customer for the operator. Throws as `cancelWithdrawal` does, and a Refusal when there is no
  * such withdrawal.
  */
 export async function cancelForOperator(
@@ -66,15 +68,12 @@ export async function cancelWithdrawal(
 
 async function cancel(
   tx: Transaction,
-  { status, secondary_status, ...withdrawal }: HeldWithdrawal,
+  { status, secondary_status: _, marks, ...withdrawal }: HeldWithdrawal,
   by: Canceller,
   origin: Origin,
 ): Promise<CancelledWithdrawal> {
   const { customer_id, transfer_id } = withdrawal
-  const reasons = Object.values(CANCELLED_BY)
-  const was_cancelled =
-    status === 'FAILED' && reasons.some(({ detail }) => secondary_status?.detail === detail)
-  if (was_cancelled) return { customer_id, transfer_id, changed: false }
+  if (status === 'FAILED' && marks.includes('CANCELLED')) return { customer_id, transfer_id, changed: false }
   if (status !== 'PENDING') throw new NotCancellable(transfer_id, status)
   // A transaction that pays several has its bytes in network_transactions: then only the hash is here.
   const { state, crypto_tx_hash, raw_transaction } = withdrawal
@@ -85,5 +84,6 @@ async function cancel(
     origin,
     action: 'transfer.cancel',
   })
+  await markWithdrawal(tx, withdrawal, 'CANCELLED')
   return { customer_id, transfer_id, changed: true }
 }

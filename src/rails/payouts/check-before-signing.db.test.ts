@@ -13,12 +13,15 @@ import {
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
-  withdrawalOf,
+  withdraw as order,
 } from '../../../test/support.ts'
+import { standingOf } from '../../../test/payouts.ts'
+import { settle as settleAll } from '../../../test/work-off.ts'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
 import { openDatabase, transaction } from '../../db/database.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
-import type { Networks } from '../../chains/network.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
+import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
+import type { Networks } from '../../networks/network.ts'
 import {
   freeze,
   freezesOfSigning,
@@ -27,7 +30,7 @@ import {
   type FreezeTarget,
 } from '../../money/records/freezes.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { NodeRefusal } from '../../chains/node-failure.ts'
+import { NodeRefusal } from '../../networks/node-failure.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
 const SOLANA = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
@@ -36,7 +39,7 @@ let service: TestService
 let networks: Networks
 beforeAll(async () => {
   service = await startTestService()
-  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const macs = new RowMacs(MASTER_KEYS)
   networks = new Map(
     [...service.networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs)] as const),
   )
@@ -46,46 +49,24 @@ afterEach(async () => {
   await service.owner.query('delete from freezes; delete from customer_freezes')
 })
 
-async function withdraw(customer: TestCustomer, changes: Record<string, unknown> = {}): Promise<string> {
+/** Orders a withdrawal from a balance of its own. Returns its id. */
+async function withdraw(
+  customer: TestCustomer,
+  changes: { profile_id?: string; [name: string]: unknown } = {},
+) {
   await credit(
     service.ledger,
-    { ...customer, profile_id: (changes.profile_id as string) ?? customer.profile_id },
+    { ...customer, profile_id: changes.profile_id ?? customer.profile_id },
     'USD',
     '20',
   )
-  const { status, body } = await customer.call(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(customer, changes),
-  )
-  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
-  return body.id as string
+  return (await order(customer, changes)).id
 }
+const settle = () => settleAll({ db: service.db, networks })
 
-async function settle(rounds = 5): Promise<void> {
-  for (let round = 1; round <= rounds; round++) {
-    await service.db.query(
-      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
-    )
-    await settleWithdrawals(service.db, networks)
-  }
-}
-
-/** Reads a withdrawal's state, its waiting reason, and the number of its transactions on the network. */
-async function read(transferId: string) {
-  const { rows } = await service.db.query<{
-    status: string
-    waiting_detail: string | null
-    on_chain: number
-  }>(
-    `select t.status, b.waiting_detail,
-            (select count(*)::int from simulated_chain
-             where position(convert_to($1, 'UTF8') in raw_transaction) > 0) as on_chain
-     from transfers t left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
-     where t.id = $1::uuid`,
-    [transferId],
-  )
-  return rows[0]!
+const read = async (id: string) => {
+  const { waiting_code: _, ...standing } = await standingOf(service.db, id)
+  return standing
 }
 const stopped = (reason: string) => ({ status: 'PENDING', waiting_detail: reason, on_chain: 0 })
 const done = { status: 'COMPLETED', waiting_detail: null, on_chain: 1 }

@@ -1,5 +1,6 @@
 import type { Transaction } from '../../db/database.ts'
 import { momentAt, readClock } from '../../db/ids.ts'
+import { presentOf } from '../../db/rows.ts'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { Problem } from '../../contract/problems.ts'
@@ -9,8 +10,9 @@ import type { Judgement } from '../../governance/approvals/approval.ts'
 import { describeFreeze, freezesOfSigning, type Freeze } from '../../money/records/freezes.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { Holders, type Holder } from '../../money/records/holders.ts'
-import type { PayoutNetwork, Payer, PaymentRefusal, Withdrawal } from '../../chains/network.ts'
-import type { WaitingCode, WaitingReason } from '../../chains/waiting.ts'
+import type { PayoutNetwork, Payer, PaymentRefusal, Withdrawal } from '../../networks/network.ts'
+import type { WaitingCode } from '../../contract/waiting-codes.ts'
+import type { WaitingReason } from '../../networks/waiting.ts'
 
 /** Whether a withdrawal may be signed now. DEFERRED: it waits. REFUSED: it fails and is refunded. */
 export type SigningDecision =
@@ -41,7 +43,7 @@ export async function checkBeforeSigning(
 ): Promise<Map<string, SigningDecision>> {
   if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed)
   const transferIds = claimed.map(({ transfer_id }) => transfer_id)
-  const withdrawals = await selectHeld(tx, customer_id, transferIds)
+  const withdrawals = await selectHolders(tx, customer_id, transferIds)
   const profileIds = [...new Set(withdrawals.map(({ profile_id }) => profile_id))]
   const freezes = await freezesOfSigning(tx, { network, customer_id, profile_ids: profileIds })
   const holders = await Holders.read(tx, customer_id, { profileIds, holders: withdrawals })
@@ -95,7 +97,6 @@ async function checkTreasury(
 /** A withdrawal is checked again when its approvers have decided, at its deadline, and once a day. */
 const APPROVAL_LOOK_MS_MAX = 24 * 60 * 60 * 1000
 
-/** The decisions about those withdrawals whose approvers have not approved, or have rejected them. */
 async function checkApprovals(
   tx: Transaction,
   customerId: string,
@@ -133,7 +134,7 @@ function refusedSignatures({ objections }: Judgement): string {
 
 const OBJECTIONS_NAMED_MAX = 3
 
-async function selectHeld(tx: Transaction, customerId: string, transferIds: string[]): Promise<Held[]> {
+async function selectHolders(tx: Transaction, customerId: string, transferIds: string[]): Promise<Held[]> {
   const { rows } = await tx.query<{
     transfer_id: string
     profile_id: string
@@ -150,11 +151,7 @@ async function selectHeld(tx: Transaction, customerId: string, transferIds: stri
     order by id`,
     [customerId, transferIds],
   )
-  return rows.map(({ account_id, identity_id, ...row }) => ({
-    ...row,
-    account_id: account_id ?? undefined,
-    identity_id: identity_id ?? undefined,
-  }))
+  return rows.map((row) => presentOf(row))
 }
 
 function frozen(freezes: Freeze[], { profile_id }: Held): WaitingReason | undefined {
@@ -167,7 +164,6 @@ const reasonOfFreeze = (freeze: Freeze): WaitingReason => ({ code: 'FROZEN', det
 const barred = (holders: Holders, withdrawal: Held) =>
   refusalOf('NOT_APPROVED', () => holders.requireMayWithdraw(withdrawal))
 
-/** The reason from a check that would refuse a new withdrawal; its detail is the refusal's. */
 function refusalOf(code: WaitingCode, check: () => void): WaitingReason | undefined {
   try {
     check()

@@ -1,5 +1,5 @@
-import { NodeFailure, NodeRefusal } from '../../chains/node-failure.ts'
-import type { Payer } from '../../chains/network.ts'
+import { NodeFailure, NodeRefusal } from '../../networks/node-failure.ts'
+import type { Payer } from '../../networks/network.ts'
 
 /**
  * The adapter for one round of settlement. After the first call that its node does not answer, every further call fails

@@ -20,22 +20,25 @@ import {
   newCustomer,
   startTestService,
   TEST_ORIGIN,
-  withdrawalOf,
+  withdraw as order,
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
+import { availableOf, readTransfer, standingOf } from '../../../test/payouts.ts'
+import { settle as settleAll } from '../../../test/work-off.ts'
 import type { Origin } from '../../contract/actor.ts'
 import type { SignedStatement } from '../../contract/approval.ts'
-import { addressFromBytes } from '../../chains/addresses.ts'
+import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import type { ApprovalRequirement } from '../../governance/approvals/approved-withdrawal.ts'
 import { transaction } from '../../db/database.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import {
+  macOfWithdrawal,
   readAccepted,
   sealWithdrawal,
   signOnlyAccepted,
-  WithdrawalMacs,
-} from '../../money/movements/withdrawal-macs.ts'
-import type { Networks } from '../../chains/network.ts'
+} from '../../audit/withdrawal-macs.ts'
+import type { Networks } from '../../networks/network.ts'
 import { challengeOf, newPrivateKey, signStatement } from '../../governance/approvals/approval-statement.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
@@ -43,7 +46,7 @@ import { decideApproval, readApproval } from './decide-approval.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 import type { ApprovalDecision } from '../../contract/approval.ts'
 
-const macs = new WithdrawalMacs(MASTER_KEYS)
+const macs = new RowMacs(MASTER_KEYS)
 const INITIATOR = randomUUID()
 const ORIGIN: Origin = { actor: { type: 'API_CLIENT', id: INITIATOR } }
 let service: TestService
@@ -69,34 +72,9 @@ const withdraw = (rule: Partial<ApprovalRequirement> = {}) =>
 const checked = (): Networks =>
   new Map([...service.networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs)]))
 
-/** Runs the worker until nothing changes any more. */
-async function settle(): Promise<void> {
-  for (let round = 1; round <= 5; round++) {
-    await service.db.query(
-      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
-    )
-    await settleWithdrawals(service.db, checked())
-  }
-}
-
-async function read(id: string) {
-  const { rows } = await service.db.query<{
-    status: string
-    waiting_code: string | null
-    waiting_detail: string | null
-    on_chain: number
-  }>(
-    `select t.status, b.waiting_code, b.waiting_detail,
-            (select count(*)::int from simulated_chain
-             where position(convert_to($1, 'UTF8') in raw_transaction) > 0) as on_chain
-     from transfers t left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
-     where t.id = $1::uuid`,
-    [id],
-  )
-  return rows[0]!
-}
-const available = async () =>
-  (await customer.call('GET', `/v2/profiles/${customer.profile_id}/balances/USD`)).body.available as string
+const settle = () => settleAll({ db: service.db, networks: checked() })
+const read = (id: string) => standingOf(service.db, id)
+const available = () => availableOf(customer)
 
 const statement = ({ approval_id }: Waiting, decision?: ApprovalDecision) =>
   statementOf(service.db, customer.customer_id, approval_id, decision)
@@ -123,7 +101,7 @@ const requireClean = async () => expect((await verify(service.db, { macs })).dis
 test('a withdrawal is signed after enough approvers have signed it, and not before', async () => {
   const before = await available()
   const one = await withdraw()
-  expect((await customer.call('GET', `/v2/transfer/transfers/${one.id}`)).body).toMatchObject({
+  expect(await readTransfer(customer, one)).toMatchObject({
     status: 'PENDING',
     secondary_status: { name: 'PENDING_CUSTOMER_APPROVAL' },
     status_details: {
@@ -136,9 +114,8 @@ test('a withdrawal is signed after enough approvers have signed it, and not befo
   expect(await decide(one, ada)).toMatchObject({ status: 'PENDING', approvals: 1 })
   await expectHeld(one, 'AWAITING_APPROVAL', /^1 of 2 approvers have approved it$/)
   expect(await decide(one, bob)).toMatchObject({ status: 'APPROVED', approvals: 2 })
-  const { body } = await customer.call('GET', `/v2/transfer/transfers/${one.id}`)
-  expect(body.secondary_status).toBeUndefined()
-  expect(body.status_details).toBeUndefined()
+  expect(await readTransfer(customer, one)).not.toHaveProperty('secondary_status')
+  expect(await readTransfer(customer, one)).not.toHaveProperty('status_details')
   await settle()
   expect(await read(one.id)).toMatchObject({ status: 'COMPLETED', on_chain: 1 })
   await requireClean()
@@ -163,28 +140,24 @@ test('waiting costs no polling, and delays no later withdrawal of the profile', 
   )
   expect(Number(rows[0]!.seconds)).toBeGreaterThan(3500)
   await credit(service.ledger, customer, 'USD', '20')
-  const later = await customer.call<{ id: string }>(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(customer),
-  )
+  const later = await order(customer)
   const alone: Networks = new Map(
     [...checked()].map(([network, adapter]) => [network, { ...adapter, signsAlone: true }]),
   )
   for (let round = 1; round <= 3; round++) {
     await service.db.query(
       `update outgoing_transfers set due_at = (select clock_timestamp()) where transfer_id = $1`,
-      [later.body.id],
+      [later.id],
     )
     await settleWithdrawals(service.db, alone)
   }
-  expect(await read(later.body.id)).toMatchObject({ status: 'COMPLETED' })
+  expect(await read(later.id)).toMatchObject({ status: 'COMPLETED' })
   expect(await read(one.id)).toMatchObject({ status: 'PENDING', on_chain: 0 })
 })
 
 describe('a withdrawal is refunded to the last unit', () => {
   const failed = async (one: Waiting, status: string, before: string, detail: RegExp) => {
-    expect((await customer.call('GET', `/v2/transfer/transfers/${one.id}`)).body).toMatchObject({
+    expect(await readTransfer(customer, one)).toMatchObject({
       status: 'FAILED',
       secondary_status: { name: 'CUSTOMER_REJECTED', detail: expect.stringMatching(detail) as string },
     })
@@ -440,7 +413,10 @@ describe("the signer refuses, though the service's role wrote it past the operat
 describe('a stolen process, with the master key, cannot use approvals for', () => {
   const seal = async (id: string) => {
     const [accepted] = await readAccepted(service.db, customer.customer_id, [id])
-    await service.db.query('update transfers set mac = $2 where id = $1', [id, macs.makeOf(accepted!)])
+    await service.db.query('update transfers set mac = $2 where id = $1', [
+      id,
+      macOfWithdrawal(macs, accepted!),
+    ])
   }
   const ELSEWHERE = addressFromBytes('ETHEREUM', Buffer.alloc(32, 7))
 

@@ -4,7 +4,7 @@ import type { SignedStatement } from '../../contract/approval.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { momentAt, newId, readClock, type Moment } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
 import { judgeWithdrawals } from '../../governance/approvals/approved-withdrawal.ts'
 import {
@@ -21,6 +21,7 @@ import {
 import { statementText, type StatementOf } from '../../governance/approvals/approval-statement.ts'
 import { actorsBehind, selectApprovers } from '../../governance/approvals/approver.ts'
 import { holdWithdrawal } from './hold-withdrawal.ts'
+import type { Step } from './next-step.ts'
 import type { HeldWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
 import type { Approval, ApprovalStatus, ApprovalDecision } from '../../contract/approval.ts'
@@ -39,7 +40,6 @@ export async function readApproval(db: Queryable, customerId: string, id: string
   return { approval: approvalToWire(row, await selectDecisions(db, customerId, [id])), statements }
 }
 
-/** Which approval of a customer is decided, and by which request. */
 interface DecisionRequest {
   customerId: string
   id: string
@@ -125,7 +125,6 @@ async function decide(
   return approval
 }
 
-/** Throws the refusal of a decision that does not count. */
 function refuse(
   { approver_id, decision, signed }: SignedDecision,
   { kind, objection }: Objection,
@@ -159,11 +158,7 @@ async function insertDecision(
 
 const OPEN: readonly ApprovalStatus[] = ['PENDING', 'APPROVED']
 
-function requireOpen(
-  { id, status, deadline }: ApprovalRow,
-  held: HeldWithdrawal | undefined,
-  now: Moment,
-): void {
+function requireOpen({ id, status, deadline }: ApprovalRow, held: HeldWithdrawal | undefined, now: Moment) {
   if (!OPEN.includes(status)) throw problem.approvalEnded({ id, status }, `is ${status}`)
   if (held !== undefined && held.status !== 'PENDING')
     throw problem.approvalEnded({ id, status }, `has a transfer that is ${held.status}`)
@@ -173,26 +168,19 @@ function requireOpen(
     throw problem.approvalEnded({ id, status }, `had to be decided by ${deadline}`)
 }
 
-/** Makes a withdrawal due to be signed, or fails and refunds it. */
 async function moveWithdrawal(
   tx: Transaction,
-  { status: _, secondary_status: _before, ...withdrawal }: HeldWithdrawal,
+  withdrawal: HeldWithdrawal,
   outcome: 'APPROVED' | 'REJECTED' | 'PENDING',
   origin: Origin,
 ): Promise<void> {
-  const { customer_id } = withdrawal
-  if (outcome === 'APPROVED')
-    await record(
-      tx,
-      customer_id,
-      [{ withdrawal, state: 'HELD', dueInMs: 0, transfer: { status: 'PENDING' } }],
-      { origin },
-    )
-  if (outcome === 'REJECTED') {
-    const secondary_status = { name: 'CUSTOMER_REJECTED', detail: 'an approver rejected it' } as const
-    const transfer = { status: 'FAILED', secondary_status } as const
-    await record(tx, customer_id, [{ withdrawal, state: 'DONE', transfer }], { origin })
-  }
+  if (outcome === 'PENDING') return
+  const secondary_status = { name: 'CUSTOMER_REJECTED', detail: 'an approver rejected it' } as const
+  const step: Step =
+    outcome === 'APPROVED'
+      ? { withdrawal, state: 'HELD', dueInMs: 0, transfer: { status: 'PENDING' } }
+      : { withdrawal, state: 'DONE', transfer: { status: 'FAILED', secondary_status } }
+  await record(tx, withdrawal.customer_id, [step], { origin })
 }
 
 const LISTED_MAX = 100

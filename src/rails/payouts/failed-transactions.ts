@@ -1,12 +1,11 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import type { PayoutNetwork } from '../../chains/network.ts'
+import type { PayoutNetwork } from '../../networks/network.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import type { Step } from './next-step.ts'
 
 const LOOP = originOfLoop('settlement')
 
-/** How many failures within an hour stop a network. */
 const FAILURES_MAX = 2
 
 /** Records the transactions of these steps that were mined and moved nothing. */

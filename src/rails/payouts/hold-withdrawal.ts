@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../../contract/refusal.ts'
 import { deadlocked, tookTooLong, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { limitLockWaits } from '../../db/lock-rows.ts'
-import { signedBefore } from '../../chains/network-transactions.ts'
+import { signedBefore } from '../../networks/network-transactions.ts'
 import {
   beginOutgoing,
   lockOutgoing,
@@ -72,18 +72,6 @@ export async function holdWithdrawal<T>(
   }
 }
 
-/** Whether the audit log, which the service's database role cannot change, says that an operator has taken the wire. */
-async function wasTaken(tx: Transaction, { customer_id, transfer_id }: WithdrawalId): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `
-    select 1 from audit_log
-    where customer_id = $1 and action = 'transfer.take' and (subject_id = $2 or $2::uuid = any (subject_ids))
-    limit 1`,
-    [customer_id, transfer_id],
-  )
-  return rowCount !== 0
-}
-
 /**
  * Locks the withdrawal's row in `outgoing_transfers`, as a worker does that takes the withdrawal on. Where there is none, it
  * locks the transfer first, as a worker does that begins the withdrawal, because the other order could deadlock.
@@ -96,7 +84,7 @@ async function hold(tx: Transaction, ids: OutgoingId): Promise<HeldWithdrawal | 
   // A statement of its own after the locks, so that it sees what was committed before they were released.
   const held = await selectHeld(tx, ids)
   if (held.status !== 'PENDING' || held.state !== 'HELD') return held
-  if (held.network === 'WIRE') return (await wasTaken(tx, held)) ? { ...held, state: 'SIGNED' } : held
+  if (held.network === 'WIRE') return held.marks.includes('TAKEN') ? { ...held, state: 'SIGNED' } : held
   // A database node that was restored from an older state has forgotten what was signed. A refund would pay the withdrawal
   // twice.
   const signed = (await signedBefore(tx, held.network, [held.transfer_id])).get(held.transfer_id)?.at(-1)

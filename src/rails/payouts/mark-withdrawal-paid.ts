@@ -1,12 +1,13 @@
+import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
-import type { PayoutNetwork, Networks } from '../../chains/network.ts'
-import { keepTransactions } from '../../chains/network-transactions.ts'
-import { signAlone } from '../lease.ts'
-import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import type { PayoutNetwork, Networks } from '../../networks/network.ts'
+import { readHash } from './read-hash.ts'
+import { keepTransactions } from '../../networks/network-transactions.ts'
+import { signAlone } from './lease.ts'
+import { findOutgoing, findPayee, setTransaction } from './found-withdrawals.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-/** A withdrawal, and the transaction that pays it. */
 export interface WithdrawalOnChain {
   customer_id: string
   transfer_id: string
@@ -21,7 +22,7 @@ export interface WithdrawalOnChain {
  *
  * The node is asked with no database transaction open. Its answer is recorded if the withdrawal is still as it was found.
  *
- * Throws an Error when there is no such withdrawal, when the network has no transaction with the hash that pays it, and when
+ * Throws a Refusal when there is no such withdrawal, when the network has no transaction with the hash that pays it, and when
  * the transaction that was signed here may still be mined as well. Throws TakenMeanwhile when a worker took the withdrawal
  * further.
  */
@@ -29,17 +30,18 @@ export async function markWithdrawalPaid(
   db: Database,
   networks: Networks,
   transferId: string,
-  hash: string,
+  typed: string,
   origin: Origin,
 ): Promise<WithdrawalOnChain> {
   const withdrawal = await findOutgoing(db, transferId)
-  if (withdrawal === undefined) throw new Error(`there is no withdrawal ${transferId}`)
+  if (withdrawal === undefined) throw new Refusal(`there is no withdrawal ${transferId}`)
   const { customer_id, transfer_id, network, status } = withdrawal
   const marked = { customer_id, transfer_id, crypto_network: network }
-  if (withdrawal.crypto_tx_hash === hash) return { ...marked, crypto_tx_hash: hash }
-  if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status}`)
   const adapter = networks.get(network)
-  if (adapter?.claimTransaction === undefined) throw new Error(`${network} is no real network here`)
+  const hash = adapter === undefined ? typed : readHash(network, adapter, typed)
+  if (withdrawal.crypto_tx_hash === hash) return { ...marked, crypto_tx_hash: hash }
+  if (status !== 'PENDING') throw new Refusal(`withdrawal ${transfer_id} is ${status}`)
+  if (adapter?.claimTransaction === undefined) throw new Refusal(`${network} is no real network here`)
   await requireNotAcknowledged(db, network, hash)
   const { keep, ...paid } = await adapter.claimTransaction(db, withdrawal, hash)
   await transaction(db, async (tx) => {
@@ -49,7 +51,7 @@ export async function markWithdrawalPaid(
     await requireNotAcknowledged(tx, network, hash)
     const payee = await findPayee(tx, withdrawal, paid)
     if (payee !== undefined)
-      throw new Error(`${paid.crypto_tx_hash} is the transaction of withdrawal ${payee}`)
+      throw new Refusal(`${paid.crypto_tx_hash} is the transaction of withdrawal ${payee}`)
     await keepTransactions(tx, network, [{ ...paid, customer_id, transfer_id }], 'MARKED')
     await setTransaction(tx, withdrawal, paid)
     await keep?.(tx)
@@ -58,15 +60,11 @@ export async function markWithdrawalPaid(
   return { ...marked, crypto_tx_hash: paid.crypto_tx_hash }
 }
 
-/** Throws an Error for a transaction that the ledger has as the platform's own: it has paid no withdrawal. */
-async function requireNotAcknowledged(
-  db: Database | Transaction,
-  network: PayoutNetwork,
-  hash: string,
-): Promise<void> {
+/** Throws a Refusal for a transaction that the ledger has as the platform's own: it has paid no withdrawal. */
+async function requireNotAcknowledged(db: Database | Transaction, network: PayoutNetwork, hash: string) {
   const { rowCount } = await db.query(
     'select 1 from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
     [network, hash],
   )
-  if (rowCount !== 0) throw new Error(`${hash} was acknowledged as the platform's own`)
+  if (rowCount !== 0) throw new Refusal(`${hash} was acknowledged as the platform's own`)
 }

@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { BroadcastAnswer, PaymentStatus, PaymentRefusal, Review, Signing } from '../../chains/network.ts'
-import type { WaitingReason } from '../../chains/waiting.ts'
+import type {
+  BroadcastAnswer,
+  PaymentStatus,
+  PaymentRefusal,
+  Review,
+  Signing,
+} from '../../networks/network.ts'
+import type { WaitingReason } from '../../networks/waiting.ts'
 import type { SigningDecision } from './check-before-signing.ts'
 import {
   mayBeReplaced,

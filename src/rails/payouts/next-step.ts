@@ -11,13 +11,13 @@ import type {
   SignerAnswer,
   Signing,
   Withdrawal,
-} from '../../chains/network.ts'
-import type { WaitingReason } from '../../chains/waiting.ts'
+} from '../../networks/network.ts'
+import type { WaitingReason } from '../../networks/waiting.ts'
 import type { SigningDecision } from './check-before-signing.ts'
 
 /**
  * The next step of a withdrawal, decided from its state and from what its network or the checks answered. Nothing here
- * reads a clock, the database or a network: `settle-withdrawals.ts` asks, `record-steps.ts` records.
+ * reads a clock, the database or a network: `sign-withdrawals.ts` and `follow-withdrawals.ts` ask, `record-steps.ts` records.
  */
 
 /**
@@ -46,7 +46,6 @@ export interface Step<Of extends StepOf = StepOf> {
   failure?: 'BY_RECIPIENT' | 'UNEXPLAINED'
   /** Why the withdrawal could not be signed yet, or why the node did not accept its transaction. */
   waitingReason?: WaitingReason
-  /** What the transaction really cost. */
   networkFee?: NetworkFee | undefined
   /** Of a transaction that is in a block: how many confirmations it has. */
   confirmations?: Confirmations | undefined
@@ -62,7 +61,6 @@ export interface Step<Of extends StepOf = StepOf> {
   }
 }
 
-/** How an adapter times its work. */
 type Timing = Pick<Payer, 'pollMs' | 'stuckAfterMs'>
 
 /** The step after the review of a new withdrawal; undefined where it passed, and may be signed. */

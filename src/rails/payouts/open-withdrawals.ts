@@ -1,11 +1,10 @@
 import type { Queryable } from '../../db/database.ts'
-import type { WaitingCode } from '../../chains/waiting.ts'
+import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import type { State } from './next-step.ts'
 import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 
 export const OPEN_WITHDRAWALS_MAX = 1_000
 
-/** A withdrawal that has not ended. */
 export interface OpenWithdrawal {
   transfer_id: string
   customer_id: string

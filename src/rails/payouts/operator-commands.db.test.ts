@@ -10,14 +10,18 @@ import {
   startTestService,
   type TestCustomer,
   type TestService,
+  withdraw,
 } from '../../../test/support.ts'
+import { networksWith as changed, readTransfer } from '../../../test/payouts.ts'
+import { settle } from '../../../test/work-off.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
-import { addressFromBytes } from '../../chains/addresses.ts'
-import type { NetworkAdapter, Networks } from '../../chains/network.ts'
-import { verifyAuditChains } from '../../money/verify/audit-chains.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
+import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
+import { addressFromBytes } from '../../contract/addresses/addresses.ts'
+import type { NetworkAdapter, Networks } from '../../networks/network.ts'
+import { verifyAuditChains } from '../../audit/audit-chains.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { cancelForOperator } from './cancel-withdrawal.ts'
 import { markWithdrawalPaid } from './mark-withdrawal-paid.ts'
@@ -25,7 +29,7 @@ import { creditSaidDeposit, rescanDeposits } from '../deposits/recover-deposits.
 import { resendWithdrawal } from './resend-withdrawal.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
-import { cancelTreasuryTransfer, orderConsolidation, orderTreasurySend } from '../treasury/treasury.ts'
+import { cancelTreasuryTransfer, orderConsolidation, orderTreasurySend } from '../treasury/orders.ts'
 
 let service: TestService
 let customer: TestCustomer
@@ -52,8 +56,7 @@ const adapterWith = (change: Partial<NetworkAdapter>): NetworkAdapter => ({
   ...service.networks.get('ETHEREUM')!,
   ...change,
 })
-const networksWith = (change: Partial<NetworkAdapter>): Networks =>
-  new Map([...service.networks, ['ETHEREUM', adapterWith(change)] as const])
+const networksWith = (change: Partial<NetworkAdapter>) => changed(service.networks, change)
 
 interface Recorded {
   customer_id: string
@@ -82,32 +85,11 @@ const only = (action: string, subject_id: string, customer_id = customer.custome
   { customer_id, action, subject_id },
 ]
 
-async function withdraw(): Promise<Transfer> {
-  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
-    profile_id: customer.profile_id,
-    asset: 'ETH',
-    balance_asset: 'ETH',
-    amount: '1',
-    crypto_network: 'ETHEREUM',
-    destination_address: addressOf('a customer of the customer'),
-  })
-  expect({ status, body }).toMatchObject({ status: 200 })
-  return body
-}
-
-async function settle(networks: Networks, rounds: number): Promise<void> {
-  for (let round = 1; round <= rounds; round++) {
-    await settleWithdrawals(service.db, networks)
-    await service.db.query(
-      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
-    )
-  }
-}
-const statusOf = async ({ id }: Transfer) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body.status
+const ordered = () => withdraw(customer, { asset: 'ETH', balance_asset: 'ETH', amount: '1' })
+const statusOf = async (made: Transfer) => (await readTransfer(customer, made)).status
 
 test('withdrawal cancel', async () => {
-  const { id } = await withdraw()
+  const { id } = await ordered()
   expect(await recordedBy(() => cancelForOperator(service.db, id, ORIGIN))).toEqual(
     only('transfer.cancel', id),
   )
@@ -115,7 +97,7 @@ test('withdrawal cancel', async () => {
 })
 
 test('withdrawal mark-paid, and withdrawal resend once it is completed', async () => {
-  const made = await withdraw()
+  const made = await ordered()
   const hash = 'ab'.repeat(32)
   const paid = { raw_transaction: Buffer.from('signed elsewhere'), crypto_tx_hash: hash }
   const resent: string[] = []
@@ -135,11 +117,7 @@ test('withdrawal mark-paid, and withdrawal resend once it is completed', async (
   expect(await recordedBy(mark)).toEqual([])
   const resend = () => resendWithdrawal(service.db, networks, made.id, ORIGIN)
   expect(await recordedBy(() => expect(resend()).rejects.toThrow('is PENDING'))).toEqual([])
-  await service.db.query(
-    'update outgoing_transfers set due_at = (select clock_timestamp()) where transfer_id = $1',
-    [made.id],
-  )
-  await settle(networks, 3)
+  await settle({ db: service.db, networks }, 3)
   expect(await statusOf(made)).toBe('COMPLETED')
   expect(await recordedBy(resend)).toEqual(only('transfer.resend', made.id))
   expect(resent).toEqual([hash])
@@ -149,7 +127,7 @@ test.each([
   ['PAID', 'COMPLETED'],
   ['NOT_PAID', 'FAILED'],
 ] as const)('withdrawal resolve: %s', async (outcome, ends) => {
-  const made = await withdraw()
+  const made = await ordered()
   const networks = networksWith({
     checkStatus: async (asked) =>
       asked.map(() => ({
@@ -157,7 +135,7 @@ test.each([
         reason: { code: 'UNRESOLVED', detail: 'the receipt lacks the transfer' },
       })),
   })
-  await settle(networks, 3)
+  await settle({ db: service.db, networks }, 3)
   const resolve = () =>
     resolveWithdrawal(service.db, networks, made.id, {
       outcome,
@@ -170,7 +148,7 @@ test.each([
 })
 
 test('treasury send, wallet consolidate and treasury cancel', async () => {
-  const ordering = { db: service.db, macs: new WithdrawalMacs(MASTER_KEYS), origin: ORIGIN }
+  const ordering = { db: service.db, macs: new RowMacs(MASTER_KEYS), origin: ORIGIN }
   const cold = addressOf('the cold storage')
   const adapter = adapterWith({
     status: async () => ({ held: { ETH: '50' } }) as never,

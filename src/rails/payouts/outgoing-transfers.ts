@@ -1,19 +1,15 @@
-import { type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import { readClock } from '../../db/ids.ts'
-import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID } from '../../money/records/treasury.ts'
+import { Refusal } from '../../contract/refusal.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
+import { readClock, type Moment } from '../../db/ids.ts'
+import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import type {
-  BroadcastWithdrawal,
-  PayoutNetwork,
-  PaidWithdrawal,
-  SignedTransaction,
-  Withdrawal,
-} from '../../chains/network.ts'
-import { SHORT } from '../../chains/longest-waiting.ts'
-import { selectPayees } from '../../chains/network-transactions.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import type { BroadcastWithdrawal, PayoutNetwork, Withdrawal } from '../../networks/network.ts'
+import { SHORT } from '../../networks/longest-waiting.ts'
+import { selectPayees } from '../../networks/network-transactions.ts'
 import { SCREENING } from '../screening/screening.ts'
 import type { State, Step } from './next-step.ts'
+import type { WithdrawalMark } from './withdrawal-marks.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /**
@@ -50,8 +46,10 @@ export const SELECT_WITHDRAWAL = `
            from fiat_accounts f
            where f.customer_id = $1 and f.id = t.fiat_account_id
          ), '') as destination_address`
-export const ageOf = (column: string) =>
+const ageOf = (column: string) =>
   `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8 as age_ms`
+/** Selects also what a row `b` of outgoing_transfers keeps of the withdrawal. */
+export const SELECT_CLAIMED = `${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}`
 /** Joins the transfer `t` of a row `b` of outgoing_transfers, of customer `$1`. `offset 0` keeps the primary-key look-up. */
 export const JOIN_TRANSFER =
   'cross join lateral (select * from transfers where customer_id = $1 and id = b.transfer_id offset 0) t'
@@ -173,7 +171,7 @@ export async function payingTogether(
 }
 
 /** Since the claim, somebody else took a withdrawal further: none of these steps may be recorded. */
-export class TakenMeanwhile extends Error {
+export class TakenMeanwhile extends Refusal {
   constructor(count: number) {
     super(`${count} withdrawals were taken further by another worker or an operator meanwhile`)
     this.name = 'TakenMeanwhile'
@@ -205,14 +203,34 @@ const UPDATE = `
                                then s.now
                                else coalesce(b.waiting_since, s.now) end
       from (
-        select s.*, $14::timestamptz as now, to_timestamp(s.due_at_seconds) as due_at
-        from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::float8[], $7::text[], $8::text[], $9::text[], $10::text[],
-                    $11::text[], $12::int[], $13::int[])
-          as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_at_seconds, waiting_code, waiting_detail, was, hash_was,
-                crypto_tx_index, confirmations, confirmations_needed)
+        select s.*, $3::timestamptz as now, to_timestamp(s.due_at_seconds) as due_at
+        from json_to_recordset($2) as s (
+          transfer_id uuid, was text, hash_was text, state text, raw_transaction bytea, crypto_tx_hash text, crypto_tx_index text,
+          due_at_seconds float8, waiting_code text, waiting_detail text, confirmations int, confirmations_needed int
+        )
       ) s
-      where b.customer_id = $1 and b.transfer_id = any ($2) and b.transfer_id = s.transfer_id
+      where b.customer_id = $1 and b.transfer_id = any ($4::uuid[]) and b.transfer_id = s.transfer_id
         and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`
+
+function changeOf({ withdrawal, state, signed, dueInMs, waitingReason, confirmations }: Step, now: Moment) {
+  // The bytes of a transaction that pays several are in network_transactions.
+  const bytes = signed?.payments === undefined ? signed?.raw_transaction : undefined
+  return {
+    transfer_id: withdrawal.transfer_id,
+    // A claim writes a new withdrawal as HELD.
+    was: withdrawal.state === 'NEW' ? 'HELD' : withdrawal.state,
+    hash_was: withdrawal.crypto_tx_hash,
+    state,
+    raw_transaction: bytes && `\\x${bytes.toString('hex')}`,
+    crypto_tx_hash: signed?.crypto_tx_hash,
+    crypto_tx_index: signed?.crypto_tx_index,
+    due_at_seconds: dueInMs === undefined ? undefined : (now.micros / 1000 + dueInMs) / 1000,
+    waiting_code: waitingReason?.code,
+    waiting_detail: waitingReason?.detail,
+    confirmations: confirmations?.seen,
+    confirmations_needed: confirmations?.needed,
+  }
+}
 
 /**
  * Writes the steps of one customer, by compare-and-set: throws TakenMeanwhile unless each withdrawal still has the state and
@@ -227,32 +245,21 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
     ),
   )
   const now = await readClock(tx)
-  const { rowCount } = await tx.query({
-    text: UPDATE,
-    values: [
-      customerId,
-      steps.map((step) => step.withdrawal.transfer_id),
-      steps.map((step) => step.state),
-      // The bytes of a transaction that pays several are in network_transactions.
-      steps.map(({ signed }) => (signed?.payments === undefined ? (signed?.raw_transaction ?? null) : null)),
-      steps.map((step) => step.signed?.crypto_tx_hash ?? null),
-      steps.map(({ dueInMs }) => (dueInMs === undefined ? null : (now.micros / 1000 + dueInMs) / 1000)),
-      steps.map((step) => step.waitingReason?.code ?? null),
-      steps.map((step) => step.waitingReason?.detail ?? null),
-      // A claim writes a new withdrawal as HELD.
-      steps.map(({ withdrawal: { state } }) => (state === 'NEW' ? 'HELD' : state)),
-      steps.map(({ withdrawal }) => withdrawal.crypto_tx_hash),
-      steps.map((step) => step.signed?.crypto_tx_index ?? null),
-      steps.map((step) => step.confirmations?.seen ?? null),
-      steps.map((step) => step.confirmations?.needed ?? null),
-      now.text,
-    ],
-  })
+  const { rowCount } = await tx.query(UPDATE, [
+    customerId,
+    JSON.stringify(steps.map((step) => changeOf(step, now))),
+    now.text,
+    steps.map(({ withdrawal }) => withdrawal.transfer_id),
+  ])
   if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)
 }
 
 /** Stores the present transaction, which is about to be replaced and may still be mined, or can never be mined. */
-async function keepReplaced(tx: Transaction, customerId: string, transferIds: string[]): Promise<void> {
+export async function keepReplaced(
+  tx: Transaction,
+  customerId: string,
+  transferIds: string[],
+): Promise<void> {
   if (transferIds.length === 0) return
   await tx.query(
     `
@@ -327,7 +334,6 @@ export async function wakeScreened(db: Queryable, ids: OutgoingId): Promise<void
   )
 }
 
-/** A withdrawal with its transfer's status. */
 export interface HeldWithdrawal extends Withdrawal {
   status: 'PENDING' | 'COMPLETED' | 'FAILED'
   secondary_status: SecondaryStatus | null
@@ -335,166 +341,17 @@ export interface HeldWithdrawal extends Withdrawal {
   state: State
   crypto_tx_hash: string | null
   raw_transaction: Buffer | null
+  marks: WithdrawalMark[]
 }
 
 /** A withdrawal that was begun, as the newest committed statement left it. */
 export async function selectHeld(tx: Transaction, ids: OutgoingId): Promise<HeldWithdrawal> {
   const { rows } = await tx.query<HeldWithdrawal>(
     `
-    ${SELECT_WITHDRAWAL}, t.status, t.secondary_status, b.state, b.crypto_tx_hash, b.raw_transaction
+    ${SELECT_WITHDRAWAL}, t.status, t.secondary_status, b.state, b.crypto_tx_hash, b.raw_transaction,
+           array(select mark from withdrawal_marks where customer_id = $1 and transfer_id = $2) as marks
     from (select * from outgoing_transfers where customer_id = $1 and transfer_id = $2) b ${JOIN_TRANSFER}`,
     [...ids],
   )
   return withCanonicalAddress(rows[0]!)
-}
-
-/** A transfer out of the platform as an operator finds it, begun or not. */
-export type FoundWithdrawal = PaidWithdrawal & {
-  status: string
-  state: State
-  crypto_tx_hash: string | null
-  crypto_tx_index: string | null
-  /** The transaction that the transfer names, once it is completed. */
-  mined_hash: string | null
-}
-
-/** The transfer out of the platform with this id, whosever it is; undefined where there is none. Locks nothing. */
-export async function findOutgoing(db: Database, transferId: string): Promise<FoundWithdrawal | undefined> {
-  const customerId = await findOwner(db, transferId)
-  if (customerId === undefined) return undefined
-  const { rows } = await db.query<FoundWithdrawal>(
-    `
-    ${SELECT_WITHDRAWAL}, t.status, coalesce(b.state, 'NEW') as state, b.crypto_tx_hash,
-           b.crypto_tx_index, b.raw_transaction, t.crypto_tx_hash as mined_hash
-    from transfers t
-    left join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
-    where t.customer_id = $1 and t.id = $2 and t.type in ${PAYOUT_TYPES}`,
-    [customerId, transferId],
-  )
-  const [found] = rows
-  if (found === undefined) return undefined
-  const raw_transaction = found.raw_transaction ?? (await sharedBytes(db, found))
-  return withCanonicalAddress({ ...found, raw_transaction })
-}
-
-/** The bytes of a transaction that pays several withdrawals; null where the withdrawal has none. */
-async function sharedBytes(
-  db: Queryable,
-  { network, crypto_tx_hash }: Pick<FoundWithdrawal, 'network' | 'crypto_tx_hash'>,
-): Promise<Buffer | null> {
-  if (crypto_tx_hash === null) return null
-  const { rows } = await db.query<{ raw_transaction: Buffer }>(
-    'select raw_transaction from network_transactions where network = $1 and crypto_tx_hash = $2',
-    [network, crypto_tx_hash],
-  )
-  return rows[0]?.raw_transaction ?? null
-}
-
-/** The hashes that the transactions of a withdrawal replaced. */
-export async function selectReplaced(db: Queryable, ids: OutgoingId): Promise<string[]> {
-  const { rows } = await db.query<{ crypto_tx_hash: string }>(
-    'select crypto_tx_hash from replaced_transactions where customer_id = $1 and transfer_id = $2',
-    [...ids],
-  )
-  return rows.map(({ crypto_tx_hash }) => crypto_tx_hash)
-}
-
-/**
- * Gives a withdrawal the transaction that paid it, by compare-and-set: throws TakenMeanwhile unless it still has the state
- * and the transaction that it was found with. The transaction before it counts as replaced.
- */
-export async function setTransaction(
-  tx: Transaction,
-  { customer_id, transfer_id, state, crypto_tx_hash, raw_transaction: before }: FoundWithdrawal,
-  paid: SignedTransaction,
-): Promise<void> {
-  const ids = [customer_id, transfer_id] as const
-  if (state === 'NEW') await beginOutgoing(tx, ids)
-  if (before !== null) await keepReplaced(tx, customer_id, [transfer_id])
-  const { rowCount } = await tx.query(
-    `
-    update outgoing_transfers
-    set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, crypto_tx_index = $5, due_at = (select clock_timestamp()),
-        signed_at = null, broadcast_at = null, confirmations = null, confirmations_needed = null,
-        waiting_code = null, waiting_detail = null, waiting_since = null, leased_until = null
-    where customer_id = $1 and transfer_id = $2 and state = $6 and crypto_tx_hash is not distinct from $7`,
-    [
-      ...ids,
-      paid.payments === undefined ? paid.raw_transaction : null,
-      paid.crypto_tx_hash,
-      paid.crypto_tx_index ?? null,
-      state === 'NEW' ? 'HELD' : state,
-      crypto_tx_hash,
-    ],
-  )
-  if (rowCount !== 1) throw new TakenMeanwhile(1)
-}
-
-/** A transaction that was signed for a withdrawal. Its bytes are null where they are not stored here. */
-interface KeptTransactionRow {
-  crypto_tx_hash: string
-  raw_transaction: Buffer | null
-}
-
-/** The transactions that were signed for a withdrawal: the last one, and those that it replaced. */
-export async function selectKept(
-  db: Queryable,
-  [customerId, transferId]: OutgoingId,
-  network: PayoutNetwork,
-): Promise<KeptTransactionRow[]> {
-  const { rows } = await db.query<KeptTransactionRow>(
-    `
-    select crypto_tx_hash, raw_transaction from outgoing_transfers
-    where customer_id = $1 and transfer_id = $2 and crypto_tx_hash is not null
-    union all
-    select crypto_tx_hash, raw_transaction from replaced_transactions
-    where customer_id = $1 and transfer_id = $2`,
-    [customerId, transferId],
-  )
-  for (const row of rows) row.raw_transaction ??= await sharedBytes(db, { network, ...row })
-  return rows
-}
-
-/** The withdrawal, other than this one, that a payment in a transaction belongs to; undefined where none has it. */
-export async function findPayee(
-  tx: Transaction,
-  { transfer_id, network, destination_address, amount }: Withdrawal,
-  { crypto_tx_hash, crypto_tx_index }: SignedTransaction,
-): Promise<string | undefined> {
-  const { rows: taken } = await tx.query<{
-    customer_id: string
-    transfer_id: string
-    crypto_tx_index: string | null
-  }>(
-    `
-    select customer_id, transfer_id, crypto_tx_index from outgoing_transfers where network = $1 and crypto_tx_hash = $2
-    union
-    select customer_id, transfer_id, null from replaced_transactions where crypto_tx_hash = $2
-    union
-    select t.*
-    from customers c
-    cross join lateral (
-      select customer_id, id, crypto_tx_index from transfers
-      where customer_id = c.id and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}
-    ) t
-    union
-    select customer_id, id, crypto_tx_index from transfers
-    where customer_id = $3 and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}`,
-    [network, crypto_tx_hash, PLATFORM_ID],
-  )
-  for (const { customer_id, transfer_id: id, crypto_tx_index: index } of taken) {
-    if (id === transfer_id) continue
-    if (crypto_tx_index !== undefined) {
-      if (index === crypto_tx_index) return id
-      continue
-    }
-    const { rowCount } = await tx.query(
-      `
-      select 1 from transfers
-      where customer_id = $1 and id = $2 and amount = $3 and lower(destination_address collate "C") = lower($4 collate "C")`,
-      [customer_id, id, amount, destination_address],
-    )
-    if (rowCount !== 0) return id
-  }
-  return undefined
 }

@@ -4,6 +4,7 @@ import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Transaction } from '../../db/database.ts'
+import { grouped } from '../../db/rows.ts'
 import {
   coldEntries,
   networkFeeEntries,
@@ -12,15 +13,16 @@ import {
   type PlatformAccount,
   type Posting,
 } from '../../money/ledger/entries.ts'
-import { balanceMacs } from '../../money/ledger/balance-macs.ts'
+import { ownRowMacs } from '../../audit/row-macs.ts'
+import { requireAccepted } from '../../audit/withdrawal-macs.ts'
 import { LedgerTransaction, type ChangedTransfer } from '../../money/ledger/ledger-transaction.ts'
-import { requireAccepted, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
 import { endApprovalsOf } from '../../governance/approvals/approval.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { endOrchestrations, type EndedTransfer } from '../../money/records/orchestration.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
-import { keepUsedBy } from '../../chains/network-transactions.ts'
-import { isSimulatedPayment } from '../../chains/simulated/adapter.ts'
+import type { PayoutNetwork } from '../../networks/network.ts'
+import { keepTransactions, keepUsedBy } from '../../networks/network-transactions.ts'
+import { isSimulatedPayment } from '../../networks/simulated/adapter.ts'
 import type { Step } from './next-step.ts'
 import { TakenMeanwhile, updateOutgoing } from './outgoing-transfers.ts'
 
@@ -63,6 +65,23 @@ export async function record(
     await endOrchestrations(tx, customerId, [...completed, ...refused].map(endOf), ledger.now, origin)
     await endApprovalsOf(tx, customerId, refused.map(idOf), ledger.now, origin)
   }
+}
+
+/** Records the steps of several customers in one transaction, in the order in which balances are locked. */
+export async function recordAll(
+  tx: Transaction,
+  network: PayoutNetwork,
+  steps: readonly Step[],
+): Promise<void> {
+  await keepTransactions(
+    tx,
+    network,
+    steps.flatMap(({ withdrawal: { customer_id, transfer_id }, signed }) =>
+      signed === undefined ? [] : { ...signed, customer_id, transfer_id },
+    ),
+  )
+  const own = grouped(steps, ({ withdrawal }) => withdrawal.customer_id)
+  for (const customerId of [...own.keys()].sort()) await record(tx, customerId, own.get(customerId)!)
 }
 
 export interface Cause {
@@ -131,8 +150,7 @@ function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {
 async function refunds(tx: Transaction, customerId: string, steps: Step[]): Promise<StepPosting[]> {
   if (steps.length === 0) return []
   if (customerId !== PLATFORM_ID) {
-    const { masterKeys } = await balanceMacs()
-    await requireAccepted(tx, new WithdrawalMacs(masterKeys), customerId, steps.map(idOf))
+    await requireAccepted(tx, await ownRowMacs(), customerId, steps.map(idOf))
   }
   const { rows } = await tx.query<
     Omit<Entry, 'amount'> & { transfer_id: string; amount: string; total: string; event: string }
@@ -171,12 +189,7 @@ const UPDATE = `
                                        crypto_tx_hash text, crypto_tx_index text)
       where t.customer_id = $1 and t.id = any ($4::uuid[]) and t.id = c.id and t.status = 'PENDING'`
 
-async function updateTransfers(
-  tx: Transaction,
-  customerId: string,
-  steps: Step[],
-  now: string,
-): Promise<void> {
+async function updateTransfers(tx: Transaction, customerId: string, steps: Step[], now: string) {
   const { rowCount } = await tx.query(UPDATE, [
     customerId,
     now,

@@ -1,15 +1,16 @@
+import { Refusal } from '../../contract/refusal.ts'
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable } from '../../db/database.ts'
-import type { EndedTransaction, Networks } from '../../chains/network.ts'
-import { isSimulatedPayment } from '../../chains/simulated/adapter.ts'
+import type { EndedTransaction, Networks } from '../../networks/network.ts'
+import { isSimulatedPayment } from '../../networks/simulated/adapter.ts'
 import type { WithdrawalOnChain } from './mark-withdrawal-paid.ts'
-import { findOutgoing, selectKept, type FoundWithdrawal } from './outgoing-transfers.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { findOutgoing, selectKept, type FoundWithdrawal } from './found-withdrawals.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 /**
  * Broadcasts the stored bytes of a COMPLETED withdrawal again, after its chain has taken its transaction back. Only these bytes
- * are sent, so that the withdrawal is paid once at most. Only the audit log changes. Throws an Error when there is no such
+ * are sent, so that the withdrawal is paid once at most. Only the audit log changes. Throws a Refusal when there is no such
  * withdrawal, it is not completed, its bytes are not stored or are a simulation's, or the chain still has its transaction.
  */
 export async function resendWithdrawal(
@@ -19,22 +20,27 @@ export async function resendWithdrawal(
   origin: Origin,
 ): Promise<WithdrawalOnChain> {
   const found = await findOutgoing(db, transferId)
-  if (found === undefined) throw new Error(`there is no withdrawal ${transferId}`)
+  if (found === undefined) throw new Refusal(`there is no withdrawal ${transferId}`)
   const { customer_id, transfer_id, status, network, mined_hash } = found
-  if (network === 'WIRE') throw new Error(`withdrawal ${transferId} is a wire, which goes over no chain`)
+  if (network === 'WIRE') throw new Refusal(`withdrawal ${transferId} is a wire, which goes over no chain`)
   if (status === 'FAILED')
-    throw new Error(`withdrawal ${transferId} is FAILED and was refunded: sending it again might pay it, too`)
+    throw new Refusal(
+      `withdrawal ${transferId} is FAILED and was refunded: sending it again might pay it, too`,
+    )
   if (status !== 'COMPLETED')
-    throw new Error(
+    throw new Refusal(
       `withdrawal ${transferId} is ${status}: the worker broadcasts it until it is mined, or signs it anew where its nonce was used`,
     )
   const ended = await keptOf(db, found)
-  if (ended === undefined) throw new Error(`the bytes of transaction ${String(mined_hash)} are not kept here`)
+  if (ended === undefined)
+    throw new Refusal(`the bytes of transaction ${String(mined_hash)} are not kept here`)
   if (isSimulatedPayment(ended))
-    throw new Error(`withdrawal ${transferId} was paid over the simulation of ${network}, which is no chain`)
+    throw new Refusal(
+      `withdrawal ${transferId} was paid over the simulation of ${network}, which is no chain`,
+    )
   const adapter = networks.get(network)
   if (adapter?.resend === undefined)
-    throw new Error(`${network} (${NETWORKS[network].family}) is no real network here`)
+    throw new Refusal(`${network} (${NETWORKS[network].family}) is no real network here`)
   await adapter.resend(ended)
   await transaction(db, (tx) => recordNow(tx, customer_id, audited(origin, 'transfer.resend', transferId)))
   return { customer_id, transfer_id, crypto_network: network, crypto_tx_hash: ended.crypto_tx_hash }

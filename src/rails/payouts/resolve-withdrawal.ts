@@ -1,8 +1,10 @@
-import { transaction, type Database } from '../../db/database.ts'
-import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../chains/network.ts'
-import { statusOfEach } from './ask-network.ts'
-import { stepAfterStatus, type State, type Step } from './next-step.ts'
-import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'
+import { Refusal } from '../../contract/refusal.ts'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../networks/network.ts'
+import { readHash } from './read-hash.ts'
+import { statusOfEach } from './follow-withdrawals.ts'
+import { stepAfterStatus, type State } from './next-step.ts'
+import { findOutgoing } from './found-withdrawals.ts'
 import { record } from './record-steps.ts'
 import type { Origin } from '../../contract/actor.ts'
 
@@ -36,7 +38,7 @@ type Unresolved = Extract<PaymentStatus, { state: 'UNRESOLVED' }>
  * The node is asked with no database transaction open. Its answer is recorded if the withdrawal still has the state and the
  * transaction that it was asked about.
  *
- * Throws an Error when there is no such withdrawal, or when the network tells its end or that it is under way; TakenMeanwhile
+ * Throws a Refusal when there is no such withdrawal, or when the network tells its end or that it is under way; TakenMeanwhile
  * when a worker took it further.
  */
 export async function resolveWithdrawal(
@@ -47,69 +49,69 @@ export async function resolveWithdrawal(
 ): Promise<ResolvedWithdrawal> {
   const { status, ...withdrawal } = await findSigned(db, transferId)
   const { customer_id, transfer_id, network } = withdrawal
-  if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status} already`)
+  if (status !== 'PENDING') throw new Refusal(`withdrawal ${transfer_id} is ${status} already`)
   const adapter = networks.get(network)
-  if (adapter === undefined) throw new Error(`${network} is not configured here`)
+  if (adapter === undefined) throw new Refusal(`${network} is not configured here`)
   const about = { customer_id, transfer_id, crypto_network: network }
   if (typeof outcome === 'object') {
-    if (adapter.usedBy === undefined) throw new Error(`transactions of ${network} have no nonce`)
-    const end = await adapter.usedBy(withdrawal, outcome.usedBy)
+    if (adapter.usedBy === undefined) throw new Refusal(`transactions of ${network} have no nonce`)
+    const end = await adapter.usedBy(withdrawal, readHash(network, adapter, outcome.usedBy))
     if (end.state !== 'VOID')
-      throw new Error(`withdrawal ${transfer_id} is not signed anew: ${end.reason.detail}`)
+      throw new Refusal(`withdrawal ${transfer_id} is not signed anew: ${end.reason.detail}`)
     const step = stepAfterStatus(withdrawal, end, adapter)!
     await transaction(db, (tx) => record(tx, customer_id, [step], { origin, action: 'transfer.resolve' }))
     return { ...about, outcome: 'SIGN_ANEW', status: 'PENDING' }
   }
   const [answer] = await statusOfEach(db, [withdrawal], adapter)
   if (answer!.state !== 'UNRESOLVED')
-    throw new Error(
+    throw new Refusal(
       `withdrawal ${transfer_id} needs no decision: ${network} says ${answer!.state}, and the worker follows it`,
     )
   if (outcome === 'NOT_PAID' && answer!.mayBeMined)
-    throw new Error(
+    throw new Refusal(
       `withdrawal ${transfer_id} may be paid yet: ${answer!.reason.detail}; a refund needs a confirmed transaction`,
     )
-  const step = outcome === 'PAID' ? paid(withdrawal, answer!) : notPaid(withdrawal, answer!)
+  const transfer = outcome === 'PAID' ? paid(withdrawal, answer!) : notPaid(withdrawal)
+  const step = { withdrawal, state: 'DONE', networkFee: answer!.networkFee, transfer } as const
   await transaction(db, async (tx) => {
     await record(tx, customer_id, [step], { origin, action: 'transfer.resolve' })
-    await tx.query(
-      `
-      insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
-      values ($1, $2, $3, $4, $5, clock_timestamp())`,
-      [customer_id, transfer_id, outcome, evidence, answer!.reason.detail],
-    )
+    await keepResolution(tx, withdrawal, { outcome, evidence, reason: answer!.reason.detail })
   })
-  const ended = step.transfer!.status as 'COMPLETED' | 'FAILED'
-  return { ...about, outcome, status: ended }
+  return { ...about, outcome, status: transfer.status }
 }
 
-function paid(withdrawal: Stated, { networkFee, ...seen }: Unresolved): Step {
+/** Keeps an operator's word on a withdrawal, with the evidence, in the transaction that ends it. */
+export async function keepResolution(
+  tx: Transaction,
+  { customer_id, transfer_id }: Pick<Stated, 'customer_id' | 'transfer_id'>,
+  { outcome, evidence, reason }: Record<'evidence' | 'reason', string> & { outcome: 'PAID' | 'NOT_PAID' },
+): Promise<void> {
+  await tx.query(
+    `
+    insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
+    values ($1, $2, $3, $4, $5, clock_timestamp())`,
+    [customer_id, transfer_id, outcome, evidence, reason],
+  )
+}
+
+function paid(withdrawal: Stated, seen: Unresolved) {
   const { crypto_tx_hash = withdrawal.crypto_tx_hash } = seen
   const crypto_tx_index = seen.crypto_tx_index ?? withdrawal.crypto_tx_index ?? '0'
-  return {
-    withdrawal,
-    state: 'DONE',
-    networkFee,
-    transfer: { status: 'COMPLETED', crypto_tx_hash, crypto_tx_index },
-  }
+  return { status: 'COMPLETED', crypto_tx_hash, crypto_tx_index } as const
 }
 
-function notPaid(withdrawal: Stated, { networkFee }: Unresolved): Step {
-  const { destination_address } = withdrawal
+function notPaid({ destination_address }: Stated) {
   const message = 'an operator found that nothing had arrived at the destination address'
   const status_details = { invalid_destination_address: { message, destination_address } }
-  return { withdrawal, state: 'DONE', networkFee, transfer: { status: 'FAILED', status_details } }
+  return { status: 'FAILED', status_details } as const
 }
 
-/** The withdrawal with the transaction that was signed for it. Throws an Error where none was. */
 async function findSigned(db: Database, transferId: string): Promise<Stated & { status: string }> {
   const found = await findOutgoing(db, transferId)
   if (found === undefined || found.raw_transaction === null || found.crypto_tx_hash === null)
-    throw new Error(`there is no withdrawal ${transferId} that was signed`)
-  const { crypto_tx_hash, raw_transaction } = found
-  const replaced = await selectReplaced(db, [found.customer_id, transferId])
-  const { crypto_tx_index, ...rest } = found
+    throw new Refusal(`there is no withdrawal ${transferId} that was signed`)
+  const { crypto_tx_hash, raw_transaction, crypto_tx_index, ...rest } = found
   const index = crypto_tx_index !== null && { crypto_tx_index }
   const isAsked = found.state === 'ASKED' && { isAsked: true as const }
-  return { ...rest, crypto_tx_hash, raw_transaction, ...index, ...isAsked, replaced }
+  return { ...rest, crypto_tx_hash, raw_transaction, ...index, ...isAsked }
 }

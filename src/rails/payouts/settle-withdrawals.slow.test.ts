@@ -14,7 +14,8 @@ import { dieAtEachStep, Failures, type Failure } from '../../../test/failures.ts
 import { runs } from '../../../test/seed.ts'
 import { credit, newCustomer, startTestService, TEST_ORIGIN } from '../../../test/support.ts'
 import type { TestCustomer, TestService } from '../../../test/support.ts'
-import { hurryUnlocked } from '../../../test/work-off.ts'
+import { availableOf, networksWith as changed, readTransfer } from '../../../test/payouts.ts'
+import { hurryUnlocked, settle as settleIn } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { ASSETS, CRYPTO_NETWORKS, decimalsOf, NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Asset, CryptoNetwork } from '../../contract/assets/catalogue.ts'
@@ -27,22 +28,22 @@ import {
   type TransferRow,
 } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { addressFromBytes } from '../../chains/addresses.ts'
+import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import {
   MAGIC_OUTCOMES,
   magicAccountNumber,
   magicAddress,
   type MagicOutcome,
-} from '../../chains/simulated/magic-addresses.ts'
+} from '../../networks/simulated/magic-addresses.ts'
 import type {
   BroadcastWithdrawal,
   PayoutNetwork,
   NetworkAdapter,
   Networks,
   Withdrawal,
-} from '../../chains/network.ts'
-import { NodeError } from '../../chains/evm/node.ts'
-import { NodeFailure } from '../../chains/node-failure.ts'
+} from '../../networks/network.ts'
+import { NodeError } from '../../../chains/evm/node.ts'
+import { NodeFailure } from '../../networks/node-failure.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
@@ -126,17 +127,6 @@ async function newFiatAccount(customer: TestCustomer, account_number: string): P
     fiat_network_instructions: { wire: { account_number } },
   })
   return body.id
-}
-
-const read = async (customer: TestCustomer, { id }: { id: string }) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
-
-async function available(customer: TestCustomer, asset: string): Promise<string> {
-  const balance = await customer.call<{ available: string }>(
-    'GET',
-    `/v2/profiles/${customer.profile_id}/balances/${asset}`,
-  )
-  return balance.body.available
 }
 
 // ---------------------------------------------------------------------------------------------- the worker
@@ -263,6 +253,8 @@ class Spy {
 
 // ---------------------------------------------------------------------------------------------- each destination
 
+const SOME_TEXT = expect.any(String) as string
+
 /** Compares an ended withdrawal with the outcome that its destination prescribes. */
 async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome): Promise<void> {
   const chain = await onChain(created.id)
@@ -279,39 +271,17 @@ async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome):
 
   const refusals: Partial<Record<Outcome, Partial<Transfer>>> = {
     INVALID_DESTINATION_ADDRESS: {
-      status_details: {
-        invalid_destination_address: {
-          message: expect.any(String) as string,
-          destination_address,
-        },
-      },
+      status_details: { invalid_destination_address: { message: SOME_TEXT, destination_address } },
     },
-    STALE_FEE_QUOTE: { status_details: { stale_fee_quote: { message: expect.any(String) as string } } },
+    STALE_FEE_QUOTE: { status_details: { stale_fee_quote: { message: SOME_TEXT } } },
     MISSING_TRUSTLINE: {
-      status_details: {
-        missing_trustline: {
-          message: expect.any(String) as string,
-          destination_address,
-          asset,
-        },
-      },
+      status_details: { missing_trustline: { message: SOME_TEXT, destination_address, asset } },
     },
-    MAX_RENT_EXCEEDED: {
-      status_details: {
-        max_rent_exceeded: {
-          message: expect.any(String) as string,
-          destination_address,
-        },
-      },
-    },
-    TRAVEL_RULE_REJECTED: {
-      secondary_status: { name: 'TRAVEL_RULE_REJECTED', detail: expect.any(String) as string },
-    },
-    CUSTOMER_REJECTED: {
-      secondary_status: { name: 'CUSTOMER_REJECTED', detail: expect.any(String) as string },
-    },
+    MAX_RENT_EXCEEDED: { status_details: { max_rent_exceeded: { message: SOME_TEXT, destination_address } } },
+    TRAVEL_RULE_REJECTED: { secondary_status: { name: 'TRAVEL_RULE_REJECTED', detail: SOME_TEXT } },
+    CUSTOMER_REJECTED: { secondary_status: { name: 'CUSTOMER_REJECTED', detail: SOME_TEXT } },
   }
-  const updated_at = expect.any(String) as string
+  const updated_at = SOME_TEXT
   expect(ended.updated_at > created.updated_at).toBe(true)
 
   const refusal = refusals[outcome]
@@ -367,19 +337,20 @@ describe('a withdrawal to', () => {
       const transfer = await withdraw(customer, order)
       created.push(transfer)
       const asset = transfer.balance_asset!
-      balances.set(asset, await available(customer, asset))
+      balances.set(asset, await availableOf(customer, asset))
     }
     await settleAll()
 
-    for (const transfer of created) await requireEnd(transfer, await read(customer, transfer), outcome)
-    const isRefused = (await read(customer, created[0]!)).status === 'FAILED'
+    for (const transfer of created)
+      await requireEnd(transfer, await readTransfer(customer, transfer), outcome)
+    const isRefused = (await readTransfer(customer, created[0]!)).status === 'FAILED'
     for (const [asset, before] of balances) {
       const decimals = decimalsOf(asset)
       const back = created
         .filter(({ balance_asset }) => isRefused && balance_asset === asset)
         .reduce((sum, { total }) => sum + parseAmount(total, decimals)!, 0n)
       const expected = formatAmount(parseAmount(before, decimals)! + back, decimals)
-      expect([asset, await available(customer, asset)]).toEqual([asset, expected])
+      expect([asset, await availableOf(customer, asset)]).toEqual([asset, expected])
     }
     await requireClean()
   })
@@ -392,7 +363,7 @@ describe('a withdrawal to', () => {
       const spy = new Spy()
       // The hold lasts an hour, so that no round of the worker meets its end.
       for (let round = 1; round <= 5; round++) await settleWithdrawals(service.db, spy.networks)
-      const held = await read(customer, created)
+      const held = await readTransfer(customer, created)
       expect(held).toEqual({
         ...created,
         secondary_status: { name: outcome, detail: expect.any(String) as string },
@@ -405,11 +376,11 @@ describe('a withdrawal to', () => {
 
       await hurry()
       await settleWithdrawals(service.db, spy.networks)
-      const { secondary_status, status_details, ...released } = await read(customer, created)
+      const { secondary_status, status_details, ...released } = await readTransfer(customer, created)
       expect([secondary_status, status_details]).toEqual([undefined, undefined])
       expect(released.status).toBe('PENDING')
       await settleAll(spy.networks)
-      expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+      expect(await readTransfer(customer, created)).toMatchObject({ status: 'COMPLETED' })
       expect(spy.of('review', created)).toHaveLength(1)
     },
   )
@@ -426,20 +397,17 @@ describe('a withdrawal to', () => {
     const [transaction] = await onChain(created.id)
     expect(transaction!.raw_transaction).toEqual(first!.raw_transaction)
     expect(transaction!.broadcast_at > transaction!.dropped_at!).toBe(true)
-    expect((await read(customer, created)).status).toBe('COMPLETED')
+    expect((await readTransfer(customer, created)).status).toBe('COMPLETED')
   })
 
   test('NEVER_CONFIRMS is polled repeatedly, and never paid again', async () => {
     const customer = await newCustomer(service)
     const created = await withdraw(customer, { network: 'BITCOIN_CASH', outcome: 'NEVER_CONFIRMS' })
     const spy = new Spy()
-    for (let round = 1; round <= 8; round++) {
-      await hurry()
-      await settleWithdrawals(service.db, spy.networks)
-    }
+    await settleIn({ db: service.db, networks: spy.networks }, 8)
     expect(spy.of('progress', created).length).toBeGreaterThan(3)
     expect(spy.of('broadcast', created)).toHaveLength(1)
-    expect((await read(customer, created)).status).toBe('PENDING')
+    expect((await readTransfer(customer, created)).status).toBe('PENDING')
     expect(await onChain(created.id)).toHaveLength(1)
   })
 
@@ -462,12 +430,7 @@ describe('a withdrawal to', () => {
       },
     }
     const unresolved: Networks = new Map([...spy.networks, ['ETHEREUM', adapter] as const])
-    const settle = async () => {
-      for (let round = 1; round <= 4; round++) {
-        await hurry()
-        await settleWithdrawals(service.db, unresolved)
-      }
-    }
+    const settle = () => settleIn({ db: service.db, networks: unresolved }, 4)
     const created = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
     await settle()
     const later = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
@@ -478,14 +441,14 @@ describe('a withdrawal to', () => {
         [one.id],
       )
       expect(rows).toEqual([{ state: 'BROADCAST', ...judged.reason, asked: true }])
-      expect(await read(customer, one)).toMatchObject({ status: 'PENDING' })
+      expect(await readTransfer(customer, one)).toMatchObject({ status: 'PENDING' })
       expect(spy.of('sign', one)).toHaveLength(1)
       expect(spy.of('broadcast', one)).toHaveLength(1)
     }
     expect(replacements).toBe(0)
     // With a decidable answer of the network, the withdrawal ends and the reason is cleared.
     await settleAll(spy.networks)
-    for (const one of [created, later]) await requireEnd(one, await read(customer, one), 'ORDINARY')
+    for (const one of [created, later]) await requireEnd(one, await readTransfer(customer, one), 'ORDINARY')
     await requireClean()
   })
 
@@ -514,8 +477,8 @@ describe('a withdrawal to', () => {
           said.push(...(error.errors as unknown[])),
         )
       }
-      for (const good of [one, other]) await requireEnd(good, await read(customer, good), 'ORDINARY')
-      expect(await read(customer, odd)).toMatchObject({ status: 'PENDING' })
+      for (const good of [one, other]) await requireEnd(good, await readTransfer(customer, good), 'ORDINARY')
+      expect(await readTransfer(customer, odd)).toMatchObject({ status: 'PENDING' })
       expect(said[0]).toBeInstanceOf(RecordFailure)
       expect(said[0]).toMatchObject({ record: `withdrawal ${odd.id}`, cause: { message: 'an odd answer' } })
       if (method === 'checkStatus') {
@@ -536,7 +499,7 @@ describe('a withdrawal to', () => {
         expect(await resolve('PAID')).toMatchObject({ status: 'COMPLETED' })
       }
       await settleAll()
-      expect(await read(customer, odd)).toMatchObject({ status: 'COMPLETED' })
+      expect(await readTransfer(customer, odd)).toMatchObject({ status: 'COMPLETED' })
       await requireClean()
     },
   )
@@ -552,7 +515,7 @@ describe('a withdrawal to', () => {
       amount: '0.01',
     })
     await settleAll()
-    await requireEnd(created.body, await read(customer, created.body), 'CUSTOMER_REJECTED')
+    await requireEnd(created.body, await readTransfer(customer, created.body), 'CUSTOMER_REJECTED')
   })
 })
 
@@ -579,7 +542,7 @@ describe('when the worker dies', () => {
       const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
       await failFor(8, () => settleWithdrawals(db, networks).catch(() => undefined))
       await settleAll()
-      await requireEnd(created, await read(customer, created), outcome)
+      await requireEnd(created, await readTransfer(customer, created), outcome)
     })
     await requireClean()
   })
@@ -601,7 +564,7 @@ test.each([
     await expect(settleWithdrawals(service.db, networks)).rejects.toThrow()
   }
   const statuses = async (transfers: Transfer[]) =>
-    (await Promise.all(transfers.map((transfer, index) => read(customers[index]!, transfer)))).map(
+    (await Promise.all(transfers.map((transfer, index) => readTransfer(customers[index]!, transfer)))).map(
       ({ status }) => status,
     )
   expect(await statuses(up)).toEqual(['COMPLETED', 'COMPLETED'])
@@ -683,15 +646,8 @@ describe('a node', () => {
 
 describe('over a node', () => {
   /** ETHEREUM as a node outside of the database: first, each call does what `calls` names. */
-  function overNode(calls: Partial<NetworkAdapter>): Networks {
-    const adapter: NetworkAdapter = {
-      ...service.networks.get('ETHEREUM')!,
-      signsAlone: true,
-      asksNode: true,
-      ...calls,
-    }
-    return new Map([...service.networks, ['ETHEREUM', adapter] as const])
-  }
+  const overNode = (calls: Partial<NetworkAdapter>) =>
+    changed(service.networks, { signsAlone: true, asksNode: true, ...calls })
   const inStates = async (transfers: Transfer[]) => {
     const { rows } = await service.db.query<{ state: string; count: number }>(
       `select coalesce(b.state, 'NEW') as state, count(*)::int
@@ -720,7 +676,7 @@ describe('over a node', () => {
     await expect(settleWithdrawals(service.db, networks)).rejects.toThrow('steps of settlement failed')
     expect(await inStates(created)).toEqual({ BROADCAST: 100, NEW: 10 })
     await settleAll(overNode({}))
-    for (const one of created) await requireEnd(one, await read(customer, one), 'ORDINARY')
+    for (const one of created) await requireEnd(one, await readTransfer(customer, one), 'ORDINARY')
   })
 
   test('no transaction is open during a request, and leases of another worker are respected', async () => {
@@ -751,7 +707,7 @@ describe('over a node', () => {
       },
     })
     await settleAll(networks)
-    await requireEnd(created, await read(customer, created), 'ORDINARY')
+    await requireEnd(created, await readTransfer(customer, created), 'ORDINARY')
     expect(open).toEqual([])
     expect(asked).toBe(2)
   })
@@ -778,7 +734,7 @@ describe('over a node', () => {
     })
     expect(await settleWithdrawals(service.db, slow)).toBe(0)
     expect(lateAnswers).toBe(1)
-    await requireEnd(created, await read(customer, created), 'ORDINARY')
+    await requireEnd(created, await readTransfer(customer, created), 'ORDINARY')
     await requireClean()
   })
 
@@ -822,7 +778,7 @@ describe('over a node', () => {
     await worker
     await settleAll(overNode({ broadcast }))
     expect(broadcast).toHaveBeenCalledTimes(1)
-    await requireEnd(created, await read(customer, created), 'ORDINARY')
+    await requireEnd(created, await readTransfer(customer, created), 'ORDINARY')
     await requireClean()
   })
   /** Signed withdrawals of several customers, and when each one's lease ends. */
@@ -846,7 +802,7 @@ describe('over a node', () => {
     const requireEnds = async () => {
       await settleAll(overNode({}))
       for (const { customer, created } of all)
-        await requireEnd(created, await read(customer, created), 'ORDINARY')
+        await requireEnd(created, await readTransfer(customer, created), 'ORDINARY')
       await requireClean()
     }
     return { leases, requireEnds }
@@ -927,15 +883,12 @@ test('a withdrawal waits for its network to be connected, and is then reviewed l
   const refused = await withdraw(customer, { network: 'INK', outcome: 'TRAVEL_RULE_REJECTED' })
   const paid = await withdraw(customer, { network: 'INK', outcome: 'ORDINARY' })
   const without = new Map([...service.networks].filter(([network]) => network !== 'INK'))
-  for (let round = 1; round <= 4; round++) {
-    await hurry()
-    await settleWithdrawals(service.db, without)
-  }
-  expect(await read(customer, refused)).toEqual(refused)
-  expect(await read(customer, paid)).toEqual(paid)
+  await settleIn({ db: service.db, networks: without }, 4)
+  expect(await readTransfer(customer, refused)).toEqual(refused)
+  expect(await readTransfer(customer, paid)).toEqual(paid)
   await settleAll()
-  await requireEnd(refused, await read(customer, refused), 'TRAVEL_RULE_REJECTED')
-  await requireEnd(paid, await read(customer, paid), 'ORDINARY')
+  await requireEnd(refused, await readTransfer(customer, refused), 'TRAVEL_RULE_REJECTED')
+  await requireEnd(paid, await readTransfer(customer, paid), 'ORDINARY')
 })
 
 // ---------------------------------------------------------------------------------------------- several workers
@@ -985,7 +938,7 @@ test('several simultaneous workers take no step twice', async () => {
       broadcast: isRejected ? 0 : outcome === 'DROPPED_ONCE' ? 2 : 1,
       confirmed: isRejected || outcome === 'STALE_FEE_QUOTE' ? 0 : 1,
     })
-    await requireEnd(transfer, await read(customer, transfer), outcome)
+    await requireEnd(transfer, await readTransfer(customer, transfer), outcome)
   }
   await requireClean()
 })
@@ -1036,7 +989,7 @@ describe('with any withdrawals and any failures', () => {
           )
           await settleAll()
 
-          const ended = await Promise.all(created.map(({ transfer }) => read(customer, transfer)))
+          const ended = await Promise.all(created.map(({ transfer }) => readTransfer(customer, transfer)))
           for (const [index, { transfer, outcome }] of created.entries()) {
             await requireEnd(transfer, ended[index]!, outcome)
           }

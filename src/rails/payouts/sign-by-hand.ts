@@ -1,26 +1,27 @@
 import type { Origin } from '../../contract/actor.ts'
+import { Refusal } from '../../contract/refusal.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import { grouped } from '../../db/rows.ts'
-import type { BroadcastWithdrawal, NetworkAdapter } from '../../chains/network.ts'
-import { freeWhatHasEnded, keepTransactions, selectPayees } from '../../chains/network-transactions.ts'
-import type { OpenByHand, SignedByHand } from '../../chains/signed-by-hand.ts'
-import { objectionsTo, signOnlyAccepted, type WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { byCustomer, grouped } from '../../db/rows.ts'
+import type { BroadcastWithdrawal, NetworkAdapter } from '../../networks/network.ts'
+import { freeWhatHasEnded, keepTransactions, selectPayees } from '../../networks/network-transactions.ts'
+import type { OpenByHand, SignedByHand } from '../../networks/signed-by-hand.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
+import { objectionsTo, signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
-import { byCustomer, signAlone } from '../lease.ts'
+import { signAlone } from './lease.ts'
 import { checkBeforeSigning } from './check-before-signing.ts'
 import { replacedStep, type Step } from './next-step.ts'
 import {
-  ageOf,
   JOIN_TRANSFER,
-  SELECT_WITHDRAWAL,
+  SELECT_CLAIMED,
   withReplaced,
   type ClaimedRow,
   type KeptWithdrawal,
 } from './outgoing-transfers.ts'
-import { recordAll } from './settle-withdrawals.ts'
+import { recordAll } from './record-steps.ts'
 
 /** Payments that a person signs outside of Bursar, by operators' commands: what is asked for, its PSBT, and what was signed. */
 
@@ -29,7 +30,7 @@ export interface ByHand {
   db: Database
   network: CryptoNetwork
   adapter: NetworkAdapter
-  macs: WithdrawalMacs
+  macs: RowMacs
   origin: Origin
 }
 
@@ -58,13 +59,13 @@ export async function listPsbts({ db, network, adapter }: Pick<ByHand, 'db' | 'n
   return psbts
 }
 
-/** The PSBT of a transaction that waits to be signed, in base64. Throws an Error as `requireSignable` does. */
+/** The PSBT of a transaction that waits to be signed, in base64. Throws a Refusal as `requireSignable` does. */
 export async function exportPsbt(at: ByHand, id: string): Promise<string> {
   const { open, exportPsbt: psbtOf } = byHandOf(at.network, at.adapter)
   const asked = (await open(at.db)).find(
     ({ txid, isAsked, used_by }) => txid === id && isAsked && used_by === null,
   )
-  if (asked === undefined) throw new Error(`there is no PSBT ${id} of ${at.network}`)
+  if (asked === undefined) throw new Refusal(`there is no PSBT ${id} of ${at.network}`)
   const withdrawals = await withdrawalsOf(at.db, at.network, asked)
   await requireSignable(at, withdrawals)
   await requireCleared(at, withdrawals)
@@ -78,7 +79,7 @@ export async function exportPsbt(at: ByHand, id: string): Promise<string> {
 
 /**
  * Records what a person has signed, by compare-and-set; the worker broadcasts it. A repeat changes nothing. The PSBTs of several signers
- * are combined. Throws an Error that names the rule where they are not exactly the transaction that was asked for, where signatures
+ * are combined. Throws a Refusal that names the rule where they are not exactly the transaction that was asked for, where signatures
  * are missing, and as `requireSignable` does; TakenMeanwhile when a worker took a withdrawal further.
  */
 export async function importPsbts(
@@ -113,7 +114,7 @@ export async function importPsbts(
 
 /**
  * Asks for the same payments at the current fee: a further PSBT of the same coins, so that only one of the two can be mined. What was
- * signed before stays, and is followed. Returns the new id. Throws an Error where no higher fee is needed or possible.
+ * signed before stays, and is followed. Returns the new id. Throws a Refusal where no higher fee is needed or possible.
  */
 export async function replacePsbt(at: ByHand, id: string): Promise<string> {
   const { db, network, macs } = at
@@ -127,7 +128,7 @@ export async function replacePsbt(at: ByHand, id: string): Promise<string> {
     const newest = all.find(
       ({ isNewest, inputs }) => isNewest && named?.inputs.some((input) => inputs.includes(input)),
     )
-    if (newest === undefined) throw new Error(`no transaction ${id} of ${network} is under way`)
+    if (newest === undefined) throw new Refusal(`no transaction ${id} of ${network} is under way`)
     const withdrawals = await withdrawalsOf(tx, network, newest)
     const replacements = await adapter.replace!(tx, withdrawals)
     const kept = replacements.flatMap((signed, index) => {
@@ -135,7 +136,7 @@ export async function replacePsbt(at: ByHand, id: string): Promise<string> {
       return signed?.isAsked === true ? [{ ...signed, customer_id, transfer_id }] : []
     })
     if (kept.length !== withdrawals.length)
-      throw new Error(
+      throw new Refusal(
         `${newest.txid} is not replaced: it pays the current fee, its change does not cover more, or the node takes no other`,
       )
     const isStored = ({ crypto_tx_hash }: OpenByHand) => crypto_tx_hash === kept[0]!.crypto_tx_hash
@@ -147,7 +148,7 @@ export async function replacePsbt(at: ByHand, id: string): Promise<string> {
 }
 
 function byHandOf(network: CryptoNetwork, { byHand }: NetworkAdapter): SignedByHand<BroadcastWithdrawal> {
-  if (byHand === undefined) throw new Error(`transactions of ${network} are not signed by hand`)
+  if (byHand === undefined) throw new Refusal(`transactions of ${network} are not signed by hand`)
   return byHand
 }
 
@@ -155,7 +156,7 @@ type AskedNow = BroadcastWithdrawal & {
   now: Pick<KeptWithdrawal, 'state' | 'crypto_tx_hash' | 'raw_transaction'>
 }
 
-/** The withdrawals that a transaction pays. Throws an Error where one has ended, or waits to be signed anew. */
+/** The withdrawals that a transaction pays. Throws a Refusal where one has ended, or waits to be signed anew. */
 async function withdrawalsOf(
   db: Queryable,
   network: CryptoNetwork,
@@ -169,7 +170,7 @@ async function withdrawalsOf(
   for (const [customerId, own] of grouped(payees, ({ customer_id }) => customer_id)) {
     const { rows } = await db.query<ClaimedRow>(
       `
-      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
+      ${SELECT_CLAIMED}
       from (
         select * from outgoing_transfers
         where customer_id = $1 and transfer_id = any ($2::uuid[]) and state in ('ASKED', 'SIGNED', 'BROADCAST')
@@ -184,23 +185,22 @@ async function withdrawalsOf(
     }
   }
   if (found.length !== payees.length)
-    throw new Error(`${txid} is not under way: payments of it have ended, or are signed anew`)
+    throw new Refusal(`${txid} is not under way: payments of it have ended, or are signed anew`)
   return found
 }
 
-/** Throws an Error unless these withdrawals are what was accepted, and their transaction pays them and nobody else. */
-async function requireSignable(
-  { db, network, adapter, macs }: ByHand,
-  withdrawals: readonly AskedNow[],
-): Promise<void> {
+/** Throws a Refusal unless these withdrawals are what was accepted, and their transaction pays them and nobody else. */
+async function requireSignable({ db, network, adapter, macs }: ByHand, withdrawals: readonly AskedNow[]) {
   for (const [index, objection] of (await objectionsTo(db, macs, withdrawals)).entries())
     if (objection !== undefined)
-      throw new Error(`withdrawal ${withdrawals[index]!.transfer_id} is not what was accepted: ${objection}`)
+      throw new Refusal(
+        `withdrawal ${withdrawals[index]!.transfer_id} is not what was accepted: ${objection}`,
+      )
   await byHandOf(network, adapter).requireSame(db, [...withdrawals])
 }
 
 /**
- * Throws an Error where a withdrawal may not be signed by the present state of its customer: whoever has the service's database role
+ * Throws a Refusal where a withdrawal may not be signed by the present state of its customer: whoever has the service's database role
  * can make one ASKED that nobody approved. A freeze of one customer stops no PSBT that pays others, too.
  */
 async function requireCleared(at: ByHand, withdrawals: readonly AskedNow[]): Promise<void> {
@@ -215,15 +215,15 @@ async function requireCleared(at: ByHand, withdrawals: readonly AskedNow[]): Pro
       if (decision.outcome === 'SIGN') continue
       const why = decision.outcome === 'DEFERRED' ? decision.reason : undefined
       if (why?.code !== 'FROZEN' || ++frozen === withdrawals.length)
-        throw new Error(`withdrawal ${id} is not signed now: ${why?.detail ?? 'it is refused'}`)
+        throw new Refusal(`withdrawal ${id} is not signed now: ${why?.detail ?? 'it is refused'}`)
     }
   }
 }
 
-/** Throws an Error while everything or the network is frozen. What was asked for a frozen customer is in one transaction with others. */
+/** Throws a Refusal while everything or the network is frozen. What was asked for a frozen customer is in one transaction with others. */
 async function requireNoFreeze(tx: Transaction, { network }: ByHand): Promise<void> {
   const [frozen] = await freezesOfSigning(tx, { network })
-  if (frozen !== undefined) throw new Error(`nothing is signed on ${network}: ${frozen.detail}`)
+  if (frozen !== undefined) throw new Refusal(`nothing is signed on ${network}: ${frozen.detail}`)
 }
 
 async function recordEach(

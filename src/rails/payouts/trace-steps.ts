@@ -1,7 +1,7 @@
 import type { Tracing } from '../../contract/tracing.ts'
 import type { Database } from '../../db/database.ts'
 import { readTraces, type TracedTransfer } from '../../money/records/traces.ts'
-import { byCustomer } from '../lease.ts'
+import { byCustomer } from '../../db/rows.ts'
 import type { Step } from './next-step.ts'
 
 interface Part {

@@ -1,7 +1,7 @@
 import type { Origin } from '../../contract/actor.ts'
 import { transaction, type Database, type Queryable } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /**
  * Whether payments of this deployment must be screened. The settings alone cannot say that: a process that lacks them would

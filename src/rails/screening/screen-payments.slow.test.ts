@@ -15,12 +15,13 @@ import {
   refusing,
   startTestService,
   TEST_ORIGIN,
-  withdrawalOf,
+  withdraw as order,
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
+import { standingOf } from '../../../test/payouts.ts'
 import { hurry } from '../../../test/work-off.ts'
-import type { Networks } from '../../chains/network.ts'
+import type { Networks } from '../../networks/network.ts'
 import type { DepositAddress } from '../../money/records/deposit-address.ts'
 import { newSigningSecret } from '../../money/records/webhook-secrets.ts'
 import { requireScreening, waiveScreening } from './requirement.ts'
@@ -30,7 +31,7 @@ import { verify } from '../../money/verify/verify.ts'
 import { creditDeposits } from '../../../test/credit-deposits.ts'
 import { askAgain, listScreened, Screener } from './screen-payments.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
-import { guardedNetworks } from '../signing-guards.ts'
+import { guardedNetworks } from '../payouts/signing-guards.ts'
 import { signOnlyScreened } from './sign-only-screened.ts'
 
 const ALLOW = '{"decision":"ALLOW"}'
@@ -111,32 +112,9 @@ async function funded(): Promise<TestCustomer> {
   return customer
 }
 
-async function withdraw(customer: TestCustomer, changes: Record<string, unknown> = {}): Promise<string> {
-  const made = await customer.call<{ id: string }>(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(customer, { ref_id: randomUUID(), ...changes }),
-  )
-  expect(made.status, JSON.stringify(made.body)).toBe(200)
-  return made.body.id
-}
-
-async function read(transferId: string) {
-  const { rows } = await service.db.query<{
-    status: string
-    waiting_code: string | null
-    waiting_detail: string | null
-    on_chain: number
-  }>(
-    `select t.status, b.waiting_code, b.waiting_detail,
-            (select count(*)::int from simulated_chain
-             where position(convert_to($1, 'UTF8') in raw_transaction) > 0) as on_chain
-     from transfers t left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
-     where t.id = $1::uuid`,
-    [transferId],
-  )
-  return rows[0]!
-}
+const withdraw = async (customer: TestCustomer, changes: Record<string, unknown> = {}) =>
+  (await order(customer, { ref_id: randomUUID(), ...changes })).id
+const read = (id: string) => standingOf(service.db, id)
 const held = (detail: string) => ({
   status: 'PENDING',
   waiting_code: 'SCREENING',

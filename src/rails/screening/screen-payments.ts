@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import type { Origin } from '../../contract/actor.ts'
+import { Refusal } from '../../contract/refusal.ts'
 import type { Rest } from '../../db/changes.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import {
@@ -14,7 +15,7 @@ import {
 } from './screening.ts'
 import { wakeDeposit } from '../deposits/incoming-transfers.ts'
 import { eachAlone } from '../../db/each-alone.ts'
-import { byCustomer } from '../lease.ts'
+import { byCustomer } from '../../db/rows.ts'
 import { wakeScreened } from '../payouts/outgoing-transfers.ts'
 import { selectScreenedDeposit, selectScreenedWithdrawals } from './screened-payments.ts'
 
@@ -43,22 +44,12 @@ export class Screener {
   readonly #underWay = new Map<Promise<void>, string>()
   readonly #stopping = new AbortController()
 
-  constructor({
-    db,
-    hints = db,
-    screening,
-    log,
-  }: {
-    db: Database
-    /** Says which questions are due (`Node.hints`). */
-    hints?: Queryable
-    screening: Screening
-    log: Logger
-  }) {
-    this.#db = db
-    this.#hints = hints
-    this.#screening = screening
-    this.#log = log
+  /** `hints` says which questions are due (`Node.hints`). */
+  constructor(options: { db: Database; hints?: Queryable; screening: Screening; log: Logger }) {
+    this.#db = options.db
+    this.#hints = options.hints ?? options.db
+    this.#screening = options.screening
+    this.#log = options.log
     // Each question listens, and places bound their number.
     setMaxListeners(0, this.#stopping.signal)
   }
@@ -101,26 +92,23 @@ export class Screener {
       leased,
       ({ kind, subject }) => `screening of ${kind} ${subject}`,
       async (question) => {
-        const withdrawal = withdrawals?.get(question.subject)
-        if (withdrawal !== undefined) {
-          const { payment } = withdrawal
+        const { kind, subject } = question
+        const withdrawal = withdrawals?.get(subject)
+        const deposit =
+          kind === 'DEPOSIT' ? await selectScreenedDeposit(this.#db, customerId, subject) : undefined
+        if (withdrawal !== undefined)
           this.#begin({
             question,
-            payment,
-            wake: (db) => wakeScreened(db, [customerId, question.subject]),
+            payment: withdrawal.payment,
+            wake: (db) => wakeScreened(db, [customerId, subject]),
           })
-          return
-        }
-        const deposit =
-          question.kind === 'DEPOSIT'
-            ? await selectScreenedDeposit(this.#db, customerId, question.subject)
-            : undefined
-        if (deposit === undefined) {
-          await endQuestion(this.#db, question)
-          return
-        }
-        const { payment, incoming } = deposit
-        this.#begin({ question, payment, wake: (db) => wakeDeposit(db, incoming) })
+        else if (deposit !== undefined)
+          this.#begin({
+            question,
+            payment: deposit.payment,
+            wake: (db) => wakeDeposit(db, deposit.incoming),
+          })
+        else await endQuestion(this.#db, question)
       },
     )
   }
@@ -198,7 +186,7 @@ export async function listScreened(
   return rows
 }
 
-/** Asks about held payments at once, also about rejected ones. Throws an Error for one that screening does not hold. */
+/** Asks about held payments at once, also about rejected ones. Throws a Refusal for one that screening does not hold. */
 export async function askAgain(
   db: Database,
   subjects: readonly string[],
@@ -206,7 +194,7 @@ export async function askAgain(
 ): Promise<ScreenedPayment[]> {
   const held = await listScreened(db, subjects)
   const missing = subjects.find((one) => !held.some(({ subject }) => subject === one))
-  if (missing !== undefined) throw new Error(`screening holds no payment ${missing}: bursar screening list`)
+  if (missing !== undefined) throw new Refusal(`screening holds no payment ${missing}: bursar screening list`)
   const due: ScreenedPayment[] = []
   for (const one of held) if (await makeDue(db, one, origin)) due.push(one)
   return due

@@ -2,7 +2,7 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
-import type { PayoutNetwork } from '../../chains/network.ts'
+import type { PayoutNetwork } from '../../networks/network.ts'
 import type { PaymentToScreen } from './screening.ts'
 import { selectWaitingDeposit, type IncomingTransfer } from '../deposits/incoming-transfers.ts'
 import { selectOwners, type AddressOwner } from '../deposits/owners.ts'

@@ -6,8 +6,8 @@ import { transaction, type Database, type Queryable } from '../../db/database.ts
 import { readClock } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import type { Question, ScreeningEndpoint, ScreeningVerdict } from './endpoint.ts'
 import { arraysOf } from '../../db/rows.ts'
 
@@ -124,8 +124,8 @@ export class Screening {
   }
 
   /**
-   * Asks once about a payment that a command records, and keeps nothing: the caller pays at once or not at all. Throws an
-   * Error where the endpoint does not allow it.
+   * Asks once about a payment that a command records, and keeps nothing: the caller pays at once or not at all. Throws
+   * NotAllowed where the endpoint does not allow it.
    */
   async requireAllowed({ kind, customer_id, details }: Omit<PaymentToScreen, 'subject'>): Promise<void> {
     const verdict = await this.endpoint.ask({ id: randomUUID(), kind, customer_id, details })
@@ -152,17 +152,16 @@ export class Screening {
     }
     return transaction(db, async (tx) => {
       const now = await readClock(tx)
-      const { text } = now
       const [state, detail, mac] =
         verdict.outcome === 'ALLOW'
-          ? ['ALLOWED', null, this.#macs.make(textOfQuestion(payment, text))]
+          ? ['ALLOWED', null, this.#macs.make(textOfQuestion(payment, now.text))]
           : ['REJECTED', verdict.detail, null]
       const { rowCount } = await tx.query(
         `
         update screenings
         set attempts = attempts + 1, state = $5, detail = $6, mac = $7, decided_at = $8, due_at = null
         where customer_id = $1 and kind = $2 and subject = $3 and state = 'WAITING' and due_at = $4`,
-        [...key, state, detail, mac, text],
+        [...key, state, detail, mac, now.text],
       )
       // An ALLOW changes nothing that people have to know: the payment that follows has its own record.
       if (rowCount === 1 && verdict.outcome === 'REJECT')

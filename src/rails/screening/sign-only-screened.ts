@@ -1,11 +1,11 @@
 import type { Transaction } from '../../db/database.ts'
-import type { NetworkAdapter, Signing, Withdrawal } from '../../chains/network.ts'
-import { deferred } from '../../chains/waiting.ts'
+import type { NetworkAdapter, Signing, Withdrawal } from '../../networks/network.ts'
+import { deferred } from '../../networks/waiting.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { lacksSettings, screenedSince } from './requirement.ts'
 import { RECHECK_MS, SCREENING, type Screening, type ScreeningStanding } from './screening.ts'
-import { byCustomer } from '../lease.ts'
-import { isAsInRow } from '../../money/movements/withdrawal-macs.ts'
+import { byCustomer } from '../../db/rows.ts'
+import { isAsInRow } from '../../audit/withdrawal-macs.ts'
 import { selectScreenedWithdrawals } from './screened-payments.ts'
 
 /**
@@ -46,7 +46,6 @@ async function heldUnasked(
   return new Map(screened.map(({ transfer_id }) => [transfer_id, lacksSettings(since)]))
 }
 
-/** Why withdrawals wait for their screening, by transfer id. */
 async function heldOf(
   tx: Transaction,
   screening: Screening,

@@ -18,20 +18,21 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
-import { lookAt } from '../../chains/look.ts'
-import type { Networks } from '../../chains/network.ts'
-import { networkReports } from '../../chains/network-status.ts'
-import { configuredNetworks } from '../../chains/open-networks.ts'
+import { lookAt } from '../wallets/look.ts'
+import type { Networks } from '../../networks/network.ts'
+import { networkReports } from '../wallets/network-status.ts'
+import { configuredNetworks } from '../../networks/open-networks.ts'
 import { parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
-import { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { creditDepositsOn } from '../deposits/credit-deposits.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 import { confirmSend, planRefill, postRefills } from './refills.ts'
-import { acknowledgeTransaction, selectTreasuryTransfers } from './treasury.ts'
+import { acknowledgeTransaction } from './acknowledged.ts'
+import { selectTreasuryTransfers } from './orders.ts'
 
 const CHAIN = 31337
 const CONFIRMATIONS = 2
@@ -293,7 +294,7 @@ test('above the high mark a send is proposed; a person confirms it, and it is pa
     stderr: expect.stringContaining('25 ETH at most is proposed') as string,
   })
   // Two people at once.
-  const ordering = { db: service.db, macs: new WithdrawalMacs(MASTER_KEYS), origin: TEST_ORIGIN }
+  const ordering = { db: service.db, macs: new RowMacs(MASTER_KEYS), origin: TEST_ORIGIN }
   const asked = { network: NETWORK, asset: 'ETH', amount: '25' } as const
   const both = await Promise.all([
     confirmSend(ordering, adapter, asked),

@@ -1,14 +1,16 @@
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { originOfLoop } from '../../contract/actor.ts'
+import { Refusal } from '../../contract/refusal.ts'
 import type { Database } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
-import { lookAt } from '../../chains/look.ts'
-import type { BroughtOnChain, NetworkAdapter, Networks, Refill } from '../../chains/network.ts'
-import { NodeFailure } from '../../chains/node-failure.ts'
+import { lookAt } from '../wallets/look.ts'
+import type { BroughtOnChain, NetworkAdapter, Networks, Refill } from '../../networks/network.ts'
+import { NodeFailure } from '../../networks/node-failure.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { forgetOldRefills, forgetRefill, keepRefillDetail, selectRefills } from './found-refills.ts'
-import { orderTreasurySend, postRefill, type Acknowledged, type Ordered, type Ordering } from './treasury.ts'
+import { postRefill, type Acknowledged } from './acknowledged.ts'
+import { orderTreasurySend, type Ordered, type Ordering } from './orders.ts'
 
 const LOOP = originOfLoop('refills')
 
@@ -49,24 +51,24 @@ export async function postRefills(
   )
 }
 
-/** Throws an Error unless all that was moved came in from these addresses. */
+/** Throws a Refusal unless all that was moved came in from these addresses. */
 function requireRefill({ from, moved, networkFee }: BroughtOnChain, addresses: readonly string[]): void {
   const other = from.find((one) => !addresses.includes(one))
-  if (other !== undefined) throw new Error(`${other} paid, which is not in cold_addresses`)
+  if (other !== undefined) throw new Refusal(`${other} paid, which is not in cold_addresses`)
   if (networkFee !== undefined || moved.some(({ amount }) => amount.startsWith('-')))
-    throw new Error('the hot wallet has paid, too')
+    throw new Refusal('the hot wallet has paid, too')
 }
 
 /**
  * Orders a proposed send to cold storage, of the amount that a person confirms. Two people who confirm the same proposal order
- * one transfer. Throws an Error where nothing is proposed, or less.
+ * one transfer. Throws a Refusal where nothing is proposed, or less.
  */
 export async function confirmSend(
   ordering: Ordering,
   adapter: NetworkAdapter,
   { network, asset, amount }: { network: CryptoNetwork; asset: string; amount: string },
 ): Promise<Ordered> {
-  if (adapter.status === undefined) throw new Error(`${network} is no real network here`)
+  if (adapter.status === undefined) throw new Refusal(`${network} is no real network here`)
   // Before the look: what is ordered in between has this reference, too.
   const { rows } = await ordering.db.query<{ count: string }>(
     `select count(*) from transfers
@@ -75,11 +77,11 @@ export async function confirmSend(
   )
   const { asks } = await lookAt(ordering.db, network, adapter)
   const ask = asks.find((one) => one.kind === 'SEND' && one.asset === asset)
-  if (ask === undefined) throw new Error(`nothing of ${asset} is proposed to be sent on ${network}`)
+  if (ask === undefined) throw new Refusal(`nothing of ${asset} is proposed to be sent on ${network}`)
   const decimals = decimalsOf(asset)
   const minor = parseAmount(amount, decimals)
   if (minor === undefined || minor > parseAmount(ask.amount, decimals)!)
-    throw new Error(`amount: ${ask.amount} ${asset} at most is proposed to be sent on ${network}`)
+    throw new Refusal(`amount: ${ask.amount} ${asset} at most is proposed to be sent on ${network}`)
   const reference = `proposed ${network} ${asset} ${rows[0]!.count}`
   return orderTreasurySend(ordering, adapter, {
     ...{ network, asset, amount, reference },
@@ -95,7 +97,7 @@ export interface PlannedRefill extends Refill {
 }
 
 /**
- * Plans a refill: up to the target, or of the amount. Throws an Error where nothing is asked for, or the node cannot say.
+ * Plans a refill: up to the target, or of the amount. Throws a Refusal where nothing is asked for, or the node cannot say.
  */
 export async function planRefill(
   db: Database,
@@ -103,14 +105,14 @@ export async function planRefill(
   { network, asset, amount }: { network: CryptoNetwork; asset: string; amount?: string },
 ): Promise<PlannedRefill> {
   const decimals = findAsset(asset)?.networks[network]?.decimals
-  if (decimals === undefined) throw new Error(`asset ${asset} is not on ${network}`)
-  if (adapter.refill === undefined) throw new Error(`${network} is no real network here`)
+  if (decimals === undefined) throw new Refusal(`asset ${asset} is not on ${network}`)
+  if (adapter.refill === undefined) throw new Refusal(`${network} is no real network here`)
   const asks = amount === undefined ? (await lookAt(db, network, adapter)).asks : []
   const asked = amount ?? asks.find((one) => one.kind === 'REFILL' && one.asset === asset)?.amount
   if (asked === undefined)
-    throw new Error(`the hot wallet of ${network} is not below a low_mark of ${asset}: name an --amount`)
+    throw new Refusal(`the hot wallet of ${network} is not below a low_mark of ${asset}: name an --amount`)
   if ((parseAmount(asked, decimals) ?? 0n) === 0n)
-    throw new Error(`amount must be above 0, with at most ${decimals} decimals`)
+    throw new Refusal(`amount must be above 0, with at most ${decimals} decimals`)
   const planned = await adapter.refill(asset, asked, adapter.treasury?.cold ?? [])
   return { network, asset, amount: asked, ...planned }
 }

@@ -3,11 +3,10 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 import type { Transaction } from '../../db/database.ts'
 import { networkFeeEntries } from '../../money/ledger/entries.ts'
-import type { RailsContext } from '../context.ts'
+import { pricesIn, type RailsContext } from '../context.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
-import type { EndedSweep, IsFrozen } from '../../chains/network.ts'
+import type { EndedSweep, IsFrozen } from '../../networks/network.ts'
 
 /**
  * Takes one step of sweeping on every network that has deposit addresses to sweep: their balances go to the hot wallet, and the
@@ -19,7 +18,7 @@ export async function sweepDepositAddresses({
   networks,
   settings,
 }: Pick<RailsContext, 'db' | 'networks' | 'settings'>): Promise<number> {
-  const prices = await usdPrices(db, settings.mode === 'sandbox')
+  const prices = await pricesIn({ db, settings })
   const sweeps = [...networks.values()].flatMap(
     (adapter) => adapter.sweep?.({ post: postSweep, isFrozen, prices }) ?? [],
   )

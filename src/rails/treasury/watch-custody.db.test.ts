@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newCustomer, startTestService, type TestService } from '../../../test/support.ts'
 import { deposit } from '../../money/movements/deposit.ts'
 import { selectFreezes } from '../../money/records/freezes.ts'
-import type { Networks } from '../../chains/network.ts'
-import type { NetworkStatus } from '../../chains/wallet-status.ts'
+import type { Networks } from '../../networks/network.ts'
+import type { NetworkStatus } from '../../networks/wallet-status.ts'
 import { walletGauges } from '../../upkeep/metrics/wallet-gauges.ts'
-import { postRefill } from './treasury.ts'
+import { postRefill } from './acknowledged.ts'
 import { watchCustody, watchWallets, type Suspicions } from './watch-custody.ts'
 
 let service: TestService

@@ -1,12 +1,12 @@
-import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { formatAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { lookAt, type Look } from '../../chains/look.ts'
-import { compareCustody, type ComparedCustody } from '../../chains/network-status.ts'
-import type { Networks } from '../../chains/network.ts'
-import type { NetworkStatus } from '../../chains/wallet-status.ts'
+import { lookAt, type Look } from '../wallets/look.ts'
+import { compareCustody, minorByAsset, type ComparedCustody } from '../wallets/custody.ts'
+import type { Networks } from '../../networks/network.ts'
+import type { NetworkStatus } from '../../networks/wallet-status.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 import { failedLately } from '../payouts/failed-transactions.ts'
 
@@ -125,7 +125,7 @@ async function broughtLately(db: Database, network: CryptoNetwork): Promise<Map<
     group by asset`,
     [PLATFORM_ID, posted.rows.map(({ id }) => id), `custody:${network}`],
   )
-  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
+  return minorByAsset(rows)
 }
 
 function shortageOf(

@@ -18,7 +18,7 @@ import { PLATFORM_ID } from '../../db/ids.ts'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { selectFreezes, unfreeze } from '../../money/records/freezes.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import type { NetworkAdapter, Networks } from '../../chains/network.ts'
+import type { NetworkAdapter, Networks } from '../../networks/network.ts'
 import { startWorker } from '../../program/worker.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 import { postSweep } from './sweep-deposit-addresses.ts'
@@ -88,8 +88,10 @@ const swept = (network: CryptoNetwork, asset: string, amount: string) =>
     ),
   )
 
-const watchAll = (network: CryptoNetwork, factor: string, minimum: string, simulatedPrices = true) =>
-  watchNetworkFees(service.db, network, { feesLoss: { factor, minimum } }, { simulatedPrices })
+const watchAll = (network: CryptoNetwork, factor: string, minimum: string, mode = service.settings.mode) =>
+  watchNetworkFees({ db: service.db, settings: { ...service.settings, mode } }, network, {
+    feesLoss: { factor, minimum },
+  })
 
 /** Runs the check; returns the reason if the network was frozen now. */
 const watch = async (network: CryptoNetwork, factor: string, minimum: string) =>
@@ -145,8 +147,8 @@ test('fees in other assets count by the newest prices; sweeps cost, too', async 
 test('a fee without a price counts as zero and is reported: the check still works', async () => {
   await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
   await withdraw('ETHEREUM', 'USDG', 1, '0.0003')
-  expect(await watchAll('ETHEREUM', '2', '0.0003', true)).toEqual({ frozen: [], unpriced: [] })
-  expect(await watchAll('ETHEREUM', '2', '0.0003', false)).toEqual({
+  expect(await watchAll('ETHEREUM', '2', '0.0003')).toEqual({ frozen: [], unpriced: [] })
+  expect(await watchAll('ETHEREUM', '2', '0.0003', 'live')).toEqual({
     frozen: [
       {
         target: { kind: 'NETWORK', network: 'ETHEREUM' },

@@ -1,16 +1,15 @@
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { transaction, type Transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { freeze, isFrozenFor, type FreezeTarget } from '../../money/records/freezes.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
-import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../../chains/network.ts'
+import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../../networks/network.ts'
 import { originOfLoop } from '../../contract/actor.ts'
+import { pricesIn, type RailsContext } from '../context.ts'
 
 const LOOP = originOfLoop('network_fees')
 
-/** The period that is compared. */
 const WINDOW_HOURS = 24
 
 /** The cost of a network's transactions, and the fees that the withdrawals among them paid, in minor units. */
@@ -39,16 +38,15 @@ export interface NetworkFeesFound {
  * lifted.
  */
 export async function watchNetworkFees(
-  db: Database,
+  { db, settings }: Pick<RailsContext, 'db' | 'settings'>,
   network: CryptoNetwork,
   { feesLoss }: Pick<NetworkAdapter, 'feesLoss'>,
-  { simulatedPrices }: { simulatedPrices: boolean },
 ): Promise<NetworkFeesFound> {
   const found: NetworkFeesFound = { frozen: [], unpriced: [] }
   if (feesLoss === undefined) return found
   const target: FreezeTarget = { kind: 'NETWORK', network }
   const { gasAsset } = NETWORKS[network]
-  const prices = await usdPrices(db, simulatedPrices)
+  const prices = await pricesIn({ db, settings })
   return transaction(db, async (tx) => {
     if (await isFrozenFor(tx, target, 'NETWORK_FEES')) {
       await countFromNow(tx, network)
@@ -89,23 +87,21 @@ export async function watchNetworkFees(
   })
 }
 
-async function countCustomerFromNow(tx: Transaction, customerId: string, network: string): Promise<void> {
-  await tx.query(
+const countCustomerFromNow = (tx: Transaction, customerId: string, network: CryptoNetwork) =>
+  tx.query(
     `
     insert into customer_fee_checks (customer_id, network, counted_from) values ($1, $2, clock_timestamp())
     on conflict (customer_id, network) do update set counted_from = excluded.counted_from`,
     [customerId, network],
   )
-}
 
-async function countFromNow(tx: Transaction, network: CryptoNetwork): Promise<void> {
-  await tx.query(
+const countFromNow = (tx: Transaction, network: CryptoNetwork) =>
+  tx.query(
     `
     insert into network_fee_checks (network, counted_from) values ($1, clock_timestamp())
     on conflict (network) do update set counted_from = excluded.counted_from`,
     [network],
   )
-}
 
 /** A withdrawal's fee counts together with the cost of its transaction, at the event that ended the withdrawal. */
 async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesOfDay> {
@@ -144,16 +140,15 @@ async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesO
     group by t.asset`,
     [`network_fees:${network}`, WINDOW_HOURS, network],
   )
-  const minorOf = ({ asset, amount }: { asset: string; amount: string }) =>
-    parseStoredAmount(amount, decimalsOf(asset))
-  const spent = rows.filter(({ kind }) => kind === 'SPENT').reduce((sum, row) => sum + minorOf(row), 0n)
-  const failed = rows.flatMap((row) =>
-    row.kind === 'FAILED' ? [[row.customer_id!, minorOf(row)] as const] : [],
-  )
-  const taken = rows.flatMap((row) =>
-    row.kind === 'TAKEN' && minorOf(row) > 0n ? [[row.asset, minorOf(row)] as const] : [],
-  )
-  return { spent, failed: new Map(failed), taken: new Map(taken) }
+  let spent = 0n
+  const [failed, taken] = [new Map<string, bigint>(), new Map<string, bigint>()]
+  for (const { kind, customer_id, asset, amount } of rows) {
+    const minor = parseStoredAmount(amount, decimalsOf(asset))
+    if (kind === 'SPENT') spent += minor
+    else if (kind === 'FAILED') failed.set(customer_id!, minor)
+    else if (minor > 0n) taken.set(asset, minor)
+  }
+  return { spent, failed, taken }
 }
 
 /**

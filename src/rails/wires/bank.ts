@@ -1,6 +1,6 @@
-import { readBankAccount } from '../../chains/bank/bank-account.ts'
-import { manualWires } from '../../chains/bank/manual-wires.ts'
-import type { NetworkAdapter } from '../../chains/network.ts'
+import { readBankAccount } from '../../networks/bank/bank-account.ts'
+import { manualWires } from '../../networks/bank/manual-wires.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
 import type { Queryable } from '../../db/database.ts'
 import { ok, warn, type Finding } from '../../finding.ts'
 import { blame, type Settings } from '../../settings.ts'
@@ -19,7 +19,6 @@ export async function openBank({
   return manualWires(await readBankAccount(bankFile).catch(refuse))
 }
 
-/** How long a wire may wait for an operator. */
 const WIRE_SECONDS_WARN = 86_400
 
 /** The bank account that customers send wires to, and the wires that wait for an operator. */

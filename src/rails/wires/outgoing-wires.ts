@@ -2,20 +2,22 @@ import { strict as assert } from 'node:assert'
 import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
-import { describeFreeze, selectFreezes } from '../../money/records/freezes.ts'
-import { balanceMacs } from '../../money/ledger/balance-macs.ts'
-import { objectionsTo, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
-import { readOrder, wiresTakenBy, type WireOrder } from '../../chains/bank/manual-wires.ts'
-import type { Withdrawal } from '../../chains/network.ts'
-import { disagreementOf } from '../../chains/signed-payments.ts'
-import type { WaitingCode } from '../../chains/waiting.ts'
+import { describeFreeze, selectFreezes, type Freeze } from '../../money/records/freezes.ts'
+import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
+import { objectionsTo } from '../../audit/withdrawal-macs.ts'
+import { readOrder, wiresTakenBy, type WireOrder } from '../../networks/bank/manual-wires.ts'
+import type { Withdrawal } from '../../networks/network.ts'
+import { disagreementOf } from '../../networks/signed-payments.ts'
+import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import type { Screening } from '../screening/screening.ts'
-import { reviewAndSign } from '../payouts/ask-network.ts'
+import { reviewAndSign } from '../payouts/sign-withdrawals.ts'
 import { findWithdrawal, holdWithdrawal } from '../payouts/hold-withdrawal.ts'
 import type { HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
+import { markWithdrawal } from '../payouts/withdrawal-marks.ts'
 import { record } from '../payouts/record-steps.ts'
-import { guarded } from '../signing-guards.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { keepResolution } from '../payouts/resolve-withdrawal.ts'
+import { guarded } from '../payouts/signing-guards.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { Refusal } from '../../contract/refusal.ts'
 
@@ -29,7 +31,6 @@ export interface By {
   origin: Origin
 }
 
-/** A wire that has not ended. */
 export interface OpenWire {
   transfer_id: string
   customer_id: string
@@ -38,7 +39,6 @@ export interface OpenWire {
   asset: string
   /** READY: an operator may take it. WAITING: it may not be sent now, or the worker has not checked it yet. */
   state: 'READY' | 'WAITING' | 'TAKEN'
-  /** Why it waits, or who has taken it. */
   detail: string | null
   payee: string
   /** The last four characters; the operator who takes the wire sees the whole number. */
@@ -59,32 +59,30 @@ const SELECT_WIRES = `
   select t.id as transfer_id, t.customer_id, t.profile_id, 'WIRE' as network, t.amount, t.asset, t.memo, t.fiat_account_id,
          coalesce(f.fiat_network_instructions #>> '{wire,account_number}', '') as destination_address, t.created_at,
          b.raw_transaction, b.waiting_code, b.waiting_detail, f.fiat_account_owner, f.fiat_network_instructions,
-         -- Records of earlier versions have no digest of the order.
-         l.id is not null and coalesce(l.changes #>> '{after,order}', b.crypto_tx_hash) = encode(sha256(b.raw_transaction), 'hex')
-           as is_recorded
+         coalesce(m.order_hash = encode(sha256(b.raw_transaction), 'hex'), false) as is_recorded
   from transfers t
   join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
   left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
-  left join audit_log l on l.customer_id = t.customer_id and l.subject_id = t.id::text and l.action = 'transfer.take'`
-
-const withdrawalMacs = async () => new WithdrawalMacs((await balanceMacs()).masterKeys)
+  left join withdrawal_marks m on m.customer_id = t.customer_id and m.transfer_id = t.id and m.mark = 'TAKEN'`
 
 /**
- * Returns what is wrong with each of these wires, whose orders people follow: it is not what was accepted, it has ended, or its order
- * is not the one that was taken. The service's database role writes all of it, except the audit log.
+ * What is wrong with each of these wires, whose orders people follow: it is not what was accepted, it has ended, or its order is
+ * not the one that was taken. The service's database role writes all of it, except the marks.
  */
 async function objectionsToWires(
   db: Queryable,
-  macs: WithdrawalMacs,
+  macs: RowMacs,
   wires: readonly WireRow[],
 ): Promise<(string | undefined)[]> {
   const objections = await objectionsTo(db, macs, wires)
-  return wires.map(({ raw_transaction, fiat_account_owner, fiat_network_instructions, ...wire }, index) => {
-    if (objections[index] !== undefined || raw_transaction === null) return objections[index]
-    const payee = { fiat_account_owner, fiat_network_instructions }
-    const disagreement = disagreementOf({ ...wire, raw_transaction, payee }, new Map())
-    return disagreement ?? (wire.is_recorded ? undefined : 'the audit log has no such order')
-  })
+  return Promise.all(
+    wires.map(async ({ raw_transaction, fiat_account_owner, fiat_network_instructions, ...wire }, index) => {
+      if (objections[index] !== undefined || raw_transaction === null) return objections[index]
+      const payee = { fiat_account_owner, fiat_network_instructions }
+      const disagreement = await disagreementOf({ ...wire, raw_transaction, payee }, new Map())
+      return disagreement ?? (wire.is_recorded ? undefined : 'nobody has taken such an order')
+    }),
+  )
 }
 
 /** The wires that have not ended, oldest first, of all customers. One whose records were changed WAITS, with what is wrong. */
@@ -93,34 +91,40 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
     where t.status = 'PENDING' and t.type = 'WIRE_WITHDRAWAL'
     order by t.id
     limit ${WIRES_MAX}`)
-  const macs = await withdrawalMacs()
+  const macs = await ownRowMacs()
   const objections = await objectionsToWires(db, macs, rows)
   const customerIds = [...new Set(rows.map(({ customer_id }) => customer_id))]
   const ids = [...customerIds, ...new Set(rows.map(({ profile_id }) => profile_id))]
   const freezes = await selectFreezes(db, { platform: ['', 'WIRE'], customerIds, ids })
   return rows.map((row, index) => {
-    const { transfer_id, customer_id, profile_id, amount, asset, waiting_code, waiting_detail } = row
-    const objection = objections[index]
-    const order = objection === undefined ? readOrder(row.raw_transaction) : undefined
+    const { transfer_id, customer_id, profile_id, amount, asset, created_at } = row
     const { account_number = '' } = row.fiat_network_instructions.wire
     // The worker looks at a wire each half minute, and a freeze holds it at once.
     const subjects = ['', 'WIRE', customer_id, `${customer_id}/${profile_id}`]
     const freeze = freezes.find(({ subject }) => subjects.includes(subject))
+    const wire = { transfer_id, customer_id, profile_id, amount, asset, created_at }
     return {
-      ...{ transfer_id, customer_id, profile_id, amount, asset, created_at: row.created_at },
-      ...(order !== undefined
-        ? { state: 'TAKEN' as const, detail: `by ${order.taken_by} at ${order.taken_at}` }
-        : objection !== undefined
-          ? { state: 'WAITING' as const, detail: objection }
-          : freeze !== undefined
-            ? { state: 'WAITING' as const, detail: `${describeFreeze(freeze)}, since ${freeze.created_at}` }
-            : waiting_code === 'WIRE_TO_TAKE'
-              ? { state: 'READY' as const, detail: null }
-              : { state: 'WAITING' as const, detail: waiting_detail }),
+      ...wire,
+      ...standingOf(row, objections[index], freeze),
       payee: ownerName(row.fiat_account_owner),
       account_number: `...${account_number.slice(-4)}`,
     }
   })
+}
+
+function standingOf(
+  { raw_transaction, waiting_code, waiting_detail }: WireRow,
+  objection: string | undefined,
+  freeze: Freeze | undefined,
+): Pick<OpenWire, 'state' | 'detail'> {
+  if (objection !== undefined) return { state: 'WAITING', detail: objection }
+  const order = readOrder(raw_transaction)
+  if (order !== undefined) return { state: 'TAKEN', detail: `by ${order.taken_by} at ${order.taken_at}` }
+  if (freeze !== undefined)
+    return { state: 'WAITING', detail: `${describeFreeze(freeze)}, since ${freeze.created_at}` }
+  return waiting_code === 'WIRE_TO_TAKE'
+    ? { state: 'READY', detail: null }
+    : { state: 'WAITING', detail: waiting_detail }
 }
 
 /** The name of the bank account's owner. */
@@ -153,21 +157,21 @@ export async function takeWire(
       )
     assert(status === 'PENDING', 'an open wire is pending')
     if (wire.state !== 'HELD')
-      throw new Refusal(
-        `wire ${transferId} was taken before, says the audit log, and its order is gone: bursar verify`,
-      )
-    const macs = await withdrawalMacs()
+      throw new Refusal(`wire ${transferId} was taken before, and its order is gone: bursar verify`)
+    const macs = await ownRowMacs()
     const bank = wiresTakenBy(operator)
     const adapter = guarded(bank, { macs, screening })
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
-    const [step] = await reviewAndSign(tx, 'WIRE', [claimed], adapter)
+    const [step] = await reviewAndSign(tx, { network: 'WIRE', adapter }, [claimed])
     const taken = readOrder(step!.signed?.raw_transaction ?? null)
     if (taken === undefined) {
       const why = step!.waitingReason?.detail ?? step!.transfer?.secondary_status?.detail
       throw new Refusal(`wire ${transferId} may not be sent: ${why}`)
     }
     await record(tx, wire.customer_id, [step!])
-    const after = { order: step!.signed!.crypto_tx_hash }
+    const order_hash = step!.signed!.crypto_tx_hash
+    await markWithdrawal(tx, wire, 'TAKEN', order_hash)
+    const after = { order: order_hash }
     await recordNow(tx, wire.customer_id, audited(origin, 'transfer.take', transferId, { after }))
     return taken
   })
@@ -178,7 +182,6 @@ export async function readTakenWire(db: Database, transferId: string): Promise<W
   return requireTaken(db, await findWithdrawal(db, transferId))
 }
 
-/** Returns the order of a taken wire. Throws a Refusal where nobody has taken it, and for what `objectionsToWires` says. */
 async function requireTaken(
   db: Queryable,
   { customer_id, transfer_id }: Pick<Withdrawal, 'customer_id' | 'transfer_id'>,
@@ -190,7 +193,7 @@ async function requireTaken(
   const raw = rows[0]?.raw_transaction ?? null
   if (raw === null)
     throw new Refusal(`nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`)
-  const [objection] = await objectionsToWires(db, await withdrawalMacs(), rows)
+  const [objection] = await objectionsToWires(db, await ownRowMacs(), rows)
   if (objection !== undefined)
     throw new Refusal(`wire ${transfer_id} must not be sent: ${objection} (bursar verify)`)
   return readOrder(raw)!
@@ -200,9 +203,7 @@ export interface EndedWire {
   customer_id: string
   transfer_id: string
   status: 'COMPLETED' | 'FAILED'
-  /** Of a wire that was sent: the bank's reference. */
   bank_reference?: string
-  /** Of a wire that failed: the operator's reason. */
   reason?: string
   /** False when the same was recorded before: then nothing changed. */
   changed: boolean
@@ -219,8 +220,7 @@ export async function markWireSent(
   { operator, origin }: By,
 ): Promise<EndedWire> {
   return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
-    const { status, secondary_status: _, ...wire } = held
-    const { customer_id, transfer_id, asset, amount } = wire
+    const { customer_id, transfer_id, asset, amount } = held
     const ended = { customer_id, transfer_id, status: 'COMPLETED', bank_reference } as const
     const known = await findBankWireOf(tx, transfer_id)
     if (known !== undefined) {
@@ -229,16 +229,13 @@ export async function markWireSent(
     }
     requireOpen(held)
     await requireTaken(tx, held)
-    assert(status === 'PENDING')
     const other = await findBankWire(tx, { asset, kind: 'SENT', bank_reference })
     if (other !== undefined) throw referenceTaken(bank_reference, other.transfer_id)
     await insertBankWires(tx, [
       { asset, kind: 'SENT', bank_reference, amount, transfer_id, recorded_by: operator },
     ])
-    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer: { status: 'COMPLETED' } }], {
-      origin,
-      action: 'transfer.mark_sent',
-    })
+    const step = { withdrawal: held, state: 'DONE', transfer: { status: 'COMPLETED' } } as const
+    await record(tx, customer_id, [step], { origin, action: 'transfer.mark_sent' })
     return { ...ended, changed: true }
   }).catch((error: unknown) => {
     // Another operator has just recorded the reference for another wire.
@@ -263,8 +260,7 @@ export async function markWireFailed(
   { operator, origin }: By,
 ): Promise<EndedWire> {
   return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
-    const { status, secondary_status: _, ...wire } = held
-    const { customer_id, transfer_id, destination_address } = wire
+    const { customer_id, transfer_id, destination_address } = held
     const ended = { customer_id, transfer_id, status: 'FAILED' } as const
     const known = await failureOf(tx, held)
     if (known !== undefined) return { ...ended, reason: known, changed: false }
@@ -273,27 +269,21 @@ export async function markWireFailed(
     const sent = await findBankWireOf(tx, transfer_id)
     if (sent !== undefined)
       throw new Refusal(`wire ${transfer_id} was sent with the bank reference ${sent.bank_reference}`)
-    assert(status === 'PENDING')
     const details = { message: `the wire was not paid: ${reason}`, destination_address }
-    const transfer = {
-      status: 'FAILED',
-      status_details: { invalid_destination_address: details },
-    } as const
-    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer }], {
+    const transfer = { status: 'FAILED', status_details: { invalid_destination_address: details } } as const
+    await record(tx, customer_id, [{ withdrawal: held, state: 'DONE', transfer }], {
       origin,
       action: 'transfer.mark_failed',
     })
-    await tx.query(
-      `
-      insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
-      values ($1, $2, 'NOT_PAID', $3, $4, clock_timestamp())`,
-      [customer_id, transfer_id, reason, `taken by ${taken_by} at ${taken_at}, marked failed by ${operator}`],
-    )
+    await keepResolution(tx, held, {
+      outcome: 'NOT_PAID',
+      evidence: reason,
+      reason: `taken by ${taken_by} at ${taken_at}, marked failed by ${operator}`,
+    })
     return { ...ended, reason, changed: true }
   })
 }
 
-/** The reason of the operator who failed the wire; undefined where none did. */
 async function failureOf(
   tx: Transaction,
   { customer_id, transfer_id, status }: HeldWithdrawal,

@@ -16,9 +16,9 @@ import {
   type BankWire,
   type NewBankWire,
 } from '../../money/records/bank-wires.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { change } from '../../money/records/need.ts'
-import { ownRowMacs, sealOf, type Seal } from '../../money/records/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
 import { findOwner } from '../../money/records/treasury.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { readTransfer } from '../../money/ledger/transfer.ts'
@@ -36,7 +36,6 @@ import { failPending } from '../deposits/see-deposits.ts'
  */
 type Recording = Pick<RailsContext, 'db' | 'ledger'> & { screening?: Screening | undefined }
 
-/** An incoming wire, and the transfer that credits it. */
 export interface RecordedWire {
   transfer: Transfer
   /** False when it was recorded before: then nothing changed. */
@@ -62,7 +61,6 @@ export async function readPayee(
   return rows[0]!
 }
 
-/** An incoming wire as the bank's statement has it. */
 export interface SaidWire extends By {
   /** A decimal string, as the bank writes it. */
   amount: string
@@ -107,7 +105,6 @@ export async function recordWireDeposit(
   }
 }
 
-/** Throws a Refusal where a wire is PENDING with another memo or amount. */
 function requireSameWire(
   bank_reference: string,
   { memo_id, amount, transfer_id }: PendingWire,
@@ -191,7 +188,6 @@ export async function recordWireReturn(
 const returnedBefore = ({ returned_transfer_id, bank_reference }: BankWire) =>
   new Refusal(`wire ${returned_transfer_id} came back already, with the bank reference ${bank_reference}`)
 
-/** A wire's details for the screening endpoint. */
 const detailsOf = ({ amount, bank_reference, memo_id, returned_transfer_id }: Said) => ({
   amount,
   bank_reference,
@@ -268,7 +264,6 @@ async function recordedBefore(
   return { transfer: await readTransfer(db, customerId, transfer_id), changed: false }
 }
 
-/** The amount in cents. Throws a Refusal for an amount that no wire can have. */
 function centsOf(amount: string): bigint {
   const decimals = decimalsOf(WIRE_ASSET)
   const minor = parseAmount(amount, decimals)

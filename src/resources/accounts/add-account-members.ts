@@ -6,8 +6,8 @@ import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { MEMBERS_MAX, requireIdentities, requireNewMembers } from '../../money/records/members.ts'
 import { insertMembers, lockMembers, Member, memberToWire, NewMember, readMembers } from './account.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 
 /** Adds members to an account (API behaviour, Accounts): all of them or none. */
 export const addAccountMembers = operation({

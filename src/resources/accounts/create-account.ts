@@ -19,8 +19,9 @@ import {
   type AccountRow,
   type ReadMember,
 } from './account.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { Closed } from '../../contract/fields.ts'
+import { requireRoom } from '../../money/records/record-limits.ts'
 
 const NewAccount = Closed(
   {
@@ -71,7 +72,7 @@ export const createAccount = operation({
   },
   reply: Account,
   problems: ['already-exists', 'not-found'],
-  async run({ body: { account, create_profile }, customerId, clientId, origin, db, limits }) {
+  async run({ body: { account, create_profile }, customerId, clientId, origin, db }) {
     const members = readMembers(account.members ?? [], 'account.members')
     return insertOnce({
       constraint: 'accounts_ref_id',
@@ -85,8 +86,8 @@ export const createAccount = operation({
           ...members.map(({ identity_id }) => identity_id),
         ])
         return transaction(db, async (tx) => {
-          await limits.requireRoom(tx, customerId, 'accounts')
-          if (create_profile) await limits.requireRoom(tx, customerId, 'profiles')
+          await requireRoom(tx, customerId, 'accounts')
+          if (create_profile) await requireRoom(tx, customerId, 'profiles')
           const made = await insertAccount(tx, customerId, clientId, { ...account, members }, create_profile)
           await recordNow(
             tx,

@@ -1,6 +1,6 @@
 import { Closed, OneOf, Uuid } from '../../contract/fields.ts'
 import { operatorOperation } from '../operation.ts'
-import { requireAccount } from './account.ts'
+import { Account, requireAccount } from './account.ts'
 import { setAccountDisabled } from './set-account-disabled.ts'
 
 /** Stops the withdrawals of an account of the token's customer, or lets them go on. Answers the account. */
@@ -11,8 +11,10 @@ export const decideAccount = operatorOperation({
   summary: 'Decide About Account',
   params: Closed({ id: Uuid('Account.') }),
   body: Closed({ decision: OneOf(['DISABLE', 'ENABLE'], 'Whether its withdrawals stop.') }),
+  reply: Account,
   async run({ params: { id }, body: { decision }, customerId, origin, db }) {
     await requireAccount(db, customerId, id)
-    return setAccountDisabled(db, id, { admin_disabled: decision === 'DISABLE' }, origin, customerId)
+    const admin_disabled = decision === 'DISABLE'
+    return (await setAccountDisabled(db, id, { admin_disabled }, origin, customerId))!
   },
 })

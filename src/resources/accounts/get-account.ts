@@ -2,7 +2,6 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { readOperation } from '../operation.ts'
 import { Account, accountToWire, requireAccount } from './account.ts'
 
-/** Get Account (API behaviour, Accounts). */
 export const getAccount = readOperation({
   url: '/v2/identity/accounts/:id',
   scope: 'identity:read_account',

@@ -3,7 +3,6 @@ import { timeBounds, timeConditions } from '../../http/lists.ts'
 import { filterBy, listOperation } from '../operation.ts'
 import { Account, ACCOUNT_UPDATED_AT, accountToWire, SELECT_ACCOUNTS } from './account.ts'
 
-/** Lists the customer's accounts, by creation time (API behaviour, Accounts). */
 export const listAccounts = listOperation({
   url: '/v2/identity/accounts',
   scope: 'identity:read_account',

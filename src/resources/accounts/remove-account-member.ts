@@ -5,9 +5,8 @@ import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { lockMembers } from './account.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
-/** Removes a member of an account (API behaviour, Accounts). */
 export const removeAccountMember = operation({
   method: 'DELETE',
   url: '/v2/identity/account-members/:id',

@@ -3,8 +3,8 @@ import { readClock } from '../../db/ids.ts'
 import type { Flags } from '../../money/records/holders.ts'
 import { insertAccountEvent } from '../../money/records/summary-status.ts'
 import { accountToWire, lockAccount, requireAccount, type Account } from './account.ts'
-import { audited, changedMembers } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited, changedMembers } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 /**

@@ -7,8 +7,8 @@ import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { insertAccountEvent } from '../../money/records/summary-status.ts'
 import { Account, accountToWire, lockAccount, Member, requireAccount } from './account.ts'
-import { audited, changedMembers } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited, changedMembers } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { Closed } from '../../contract/fields.ts'
 
 const READ_ONLY = [

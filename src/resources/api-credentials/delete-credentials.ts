@@ -5,7 +5,7 @@ import { problem } from '../../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /**
  * Deletes an API client, possibly the caller itself (API behaviour, API credentials). Its secret and its access

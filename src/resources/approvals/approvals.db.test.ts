@@ -19,7 +19,7 @@ import type { Approval, ApprovalDecision } from '../../contract/approval.ts'
 import { transaction } from '../../db/database.ts'
 import { newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { actorsBehind } from '../../governance/approvals/approver.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { signStatement } from '../../governance/approvals/approval-statement.ts'
 
 const APPROVALS = '/v2/approvals'

@@ -2,10 +2,9 @@ import { Type } from 'typebox'
 import { readOperation } from '../operation.ts'
 import { readApproval } from '../../rails/payouts/decide-approval.ts'
 import { EXAMPLE_APPROVAL } from './decision-operation.ts'
-import { nameInitiators, namesAll } from '../../money/records/actor-names.ts'
+import { nameInitiators, namesAll } from '../../audit/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
-/** Reads an approval, with the texts that approvers sign (API behaviour, Approvals). */
 export const getApproval = readOperation({
   url: '/v2/approvals/:id',
   scope: 'approvals:read_approval',

@@ -14,10 +14,9 @@ import {
   selectDecisions,
   type ApprovalRow,
 } from '../../governance/approvals/approval.ts'
-import { nameInitiators, namesAll } from '../../money/records/actor-names.ts'
+import { nameInitiators, namesAll } from '../../audit/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
-/** Lists the customer's approvals, by creation time (API behaviour, Approvals). */
 export const listApprovals = operation({
   method: 'GET',
   url: '/v2/approvals',

@@ -10,12 +10,8 @@ import { subjectOfAction } from '../../contract/audit-actions.ts'
 import { createCustomer } from '../../access/customers/create-customer.ts'
 import { transaction } from '../../db/database.ts'
 import { PLATFORM_ID, readClock } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
-import {
-  selectAuditRecords,
-  type AuditFilters,
-  type AuditLogRecord,
-} from '../../money/records/audit-record.ts'
+import { recordChanges } from '../../audit/audit.ts'
+import { selectAuditRecords, type AuditFilters, type AuditLogRecord } from '../../audit/audit-record.ts'
 import {
   fund,
   newCustomer,

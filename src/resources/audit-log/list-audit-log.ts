@@ -10,15 +10,9 @@ import {
   timeRange,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
-import { namesAll } from '../../money/records/actor-names.ts'
-import {
-  ActorTypeField,
-  AuditLogRecord,
-  OutcomeField,
-  selectAuditRecords,
-} from '../../money/records/audit-record.ts'
+import { namesAll } from '../../audit/actor-names.ts'
+import { ActorTypeField, AuditLogRecord, OutcomeField, selectAuditRecords } from '../../audit/audit-record.ts'
 
-/** Lists the changes of the customer's records, newest first, with who made them (API behaviour, Audit log). */
 export const listAuditLog = operation({
   method: 'GET',
   url: '/v2/audit-log',

@@ -11,7 +11,7 @@ import {
 import { originOfLoop } from '../../contract/actor.ts'
 import { transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
-import { readAuditHeads, recordChanges } from '../../money/ledger/audit.ts'
+import { readAuditHeads, recordChanges } from '../../audit/audit.ts'
 import type { AuditLogVerification } from './verify-audit-log.ts'
 
 let service: TestService

@@ -17,7 +17,6 @@ const AssetRecord = NamedObject('Asset', {
   }),
 })
 
-/** Lists the assets of the catalogue (API behaviour, Assets and networks). */
 export const listAssets = operation({
   method: 'GET',
   url: '/v2/assets',

@@ -10,8 +10,8 @@ import {
   withdrawalOf,
 } from '../../../test/support.ts'
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS } from '../../contract/assets/catalogue.ts'
-import type { PayoutNetwork, NetworkAdapter } from '../../chains/network.ts'
-import { readNetworkHealth } from '../../chains/network-health.ts'
+import type { PayoutNetwork, NetworkAdapter } from '../../networks/network.ts'
+import { readNetworkHealth } from '../../rails/wallets/network-health.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import { listNetworks } from './list-networks.ts'
 

@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { Amount, AssetSymbol, NamedObject, Network, OneOf, Timestamp } from '../../contract/fields.ts'
-import type { NetworkAdapter } from '../../chains/network.ts'
-import { operatorFigures } from '../../chains/operator-figures.ts'
-import { networkHealth, type NetworkHealth } from '../../chains/network-health.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
+import { operatorFigures } from '../../rails/wallets/operator-figures.ts'
+import { networkHealth, type NetworkHealth } from '../../rails/wallets/network-health.ts'
 import { operation } from '../operation.ts'
 import { listingFields, listingOf } from './listing.ts'
 
@@ -154,7 +154,6 @@ const NetworkRecord = NamedObject('NetworkRecord', {
   for_operators: Type.Optional(ForOperators),
 })
 
-/** Lists the networks of the API, with their state for clients (API behaviour, Assets and networks). */
 export const listNetworks = operation({
   method: 'GET',
   url: '/v2/networks',

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { Amount } from '../../contract/fields.ts'
-import type { Networks } from '../../chains/network.ts'
+import type { Networks } from '../../networks/network.ts'
 
 /** The terms of an asset on a network, in amounts of the asset. */
 export const listingFields = {

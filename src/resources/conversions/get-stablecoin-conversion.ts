@@ -9,7 +9,6 @@ import {
   type ConversionRow,
 } from './conversion.ts'
 
-/** Reads one conversion by id (API behaviour, Stablecoin conversions). */
 export const getStablecoinConversion = readOperation({
   url: '/v2/conversion/stablecoins/:id',
   scope: 'conversion:read_conversion_stablecoin',

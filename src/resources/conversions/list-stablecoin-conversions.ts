@@ -3,7 +3,6 @@ import { timeBounds, timeConditions } from '../../http/lists.ts'
 import { filterBy, listOperation } from '../operation.ts'
 import { CONVERSION_COLUMNS, conversionOf, IS_CONVERSION, StablecoinConversion } from './conversion.ts'
 
-/** Lists the customer's conversions, by creation time (API behaviour, Stablecoin conversions). */
 export const listStablecoinConversions = listOperation({
   url: '/v2/conversion/stablecoins',
   scope: 'conversion:read_conversion_stablecoin',

@@ -9,7 +9,6 @@ import {
   type DepositAddressRow,
 } from '../../money/records/deposit-address.ts'
 
-/** Lists the customer's deposit addresses, by creation time (API behaviour, Deposit addresses). */
 export const listDepositAddresses = listOperation({
   url: '/v2/transfer/deposit-addresses',
   scope: 'transfer:read_deposit_address',

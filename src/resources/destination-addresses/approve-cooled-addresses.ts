@@ -2,7 +2,7 @@ import { originOfLoop } from '../../contract/actor.ts'
 import { transaction, type Database, type Queryable } from '../../db/database.ts'
 import { customerName, eachAlone } from '../../db/each-alone.ts'
 import { readClock } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
 import { addressEvent, type DestinationAddressRow } from '../../money/records/destination-address.ts'
 

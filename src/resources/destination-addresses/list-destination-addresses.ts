@@ -12,7 +12,6 @@ const byMark = (description: string) => ({
   where: 'bookmarked = ?',
 })
 
-/** Lists the customer's address book, by creation time (API behaviour, Crypto destination addresses). */
 export const listDestinationAddresses = listOperation({
   url: '/v2/transfer/crypto-destination-addresses',
   scope: 'transfer:read_crypto_destination_address',

@@ -18,11 +18,12 @@ import {
   TravelRuleMetadata,
   type DestinationAddressRow,
 } from '../../money/records/destination-address.ts'
-import type { RowMacs } from '../../money/records/row-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
 import { requireHolders } from '../../money/records/holders.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
+import { requireRoom } from '../../money/records/record-limits.ts'
 
 const PutBody = Closed({
   id: Type.Optional(Uuid('The address to update. Instead of crypto_network, address and identity_id.')),
@@ -78,18 +79,7 @@ export const putDestinationAddress = operation({
   },
   reply: Type.Object({ address: DestinationAddress }),
   problems: ['unsupported-address', 'not-found', 'approval-required', 'approval-ended'],
-  async run({
-    query: { approval_id },
-    body,
-    customerId,
-    origin,
-    db,
-    networks,
-    settings,
-    policies,
-    limits,
-    rowMacs,
-  }) {
+  async run({ query: { approval_id }, body, customerId, origin, db, networks, settings, policies, rowMacs }) {
     const { id, crypto_network, address, identity_id, ...changes } = body
     if (id !== undefined) {
       if (crypto_network !== undefined || address !== undefined || identity_id !== undefined)
@@ -117,7 +107,7 @@ export const putDestinationAddress = operation({
       await requireHolders(tx, customerId, { identity_id })
       const known = await find(tx, customerId, entry)
       if (known !== undefined) return update(tx, { customerId, origin }, known, changes)
-      await limits.requireRoom(tx, customerId, 'destination_addresses')
+      await requireRoom(tx, customerId, 'destination_addresses')
       const policy = await policies.newest(tx, customerId)
       const coolingSeconds = policy?.document.address_book?.cooling_seconds ?? 0
       // Another request may have inserted the entry meanwhile.

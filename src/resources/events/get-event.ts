@@ -5,7 +5,6 @@ import { problem } from '../../contract/problems.ts'
 import { readOperation } from '../operation.ts'
 import { Event, readEvents } from '../../money/records/event.ts'
 
-/** Reads one event by id (API behaviour, Events). */
 export const getEvent = readOperation({
   url: '/v2/events/:id',
   scope: 'events:read_event',

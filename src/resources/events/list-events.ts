@@ -51,7 +51,6 @@ const ListEventsQuery = Closed({
 })
 type ListEventsQuery = Static<typeof ListEventsQuery>
 
-/** Lists the customer's events, by the time of the change (API behaviour, Events). */
 export const listEvents = operation({
   method: 'GET',
   url: '/v2/events',

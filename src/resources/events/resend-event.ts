@@ -13,7 +13,7 @@ import {
   WebhookDelivery,
   type WebhookDeliveryRow,
 } from '../../money/records/webhook-delivery.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /**
  * Delivers an event again, with a new round of attempts from now on (API behaviour, Webhooks): to one endpoint, or to all

@@ -4,7 +4,7 @@ import { Closed, Metadata, RefId, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { requireBank } from '../../money/movements/fiat-withdrawal.ts'
-import { wireFault } from '../../chains/bank/bank-identifiers.ts'
+import { wireFault } from '../../contract/bank-identifiers.ts'
 import {
   FiatAccount,
   FiatAccountOwner,
@@ -49,7 +49,7 @@ export const createFiatAccount = operation({
   },
   reply: FiatAccount,
   problems: ['not-found', 'already-exists', 'unavailable'],
-  async run({ body, customerId, origin, db, networks, limits }) {
+  async run({ body, customerId, origin, db, networks }) {
     const { person_details, institution_details } = body.fiat_account_owner
     if ((person_details === undefined) === (institution_details === undefined)) {
       throw problem.badRequest(
@@ -73,6 +73,6 @@ export const createFiatAccount = operation({
       )
     const accepted = await bank.acceptsAccount?.(wire.account_number ?? '')
     const account = { ...body, status: accepted ? ('APPROVED' as const) : ('REJECTED' as const) }
-    return insertFiatAccount(db, customerId, account, origin, limits)
+    return insertFiatAccount(db, customerId, account, origin)
   },
 })

@@ -12,7 +12,7 @@ import {
   requireFiatAccount,
 } from '../../money/records/fiat-account.ts'
 import { ruleThatPays } from '../../money/records/orchestration-rule.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /**
  * Deletes a fiat account (API behaviour, Fiat accounts). The record stays: wires under way are paid as they were

@@ -11,7 +11,7 @@ import {
 } from '../../../test/support.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
-import { REJECTED_ACCOUNT_NUMBER } from '../../chains/simulated/magic-addresses.ts'
+import { REJECTED_ACCOUNT_NUMBER } from '../../networks/simulated/magic-addresses.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 
 const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'

@@ -4,7 +4,6 @@ import { Closed } from '../../contract/fields.ts'
 import { readOperation } from '../operation.ts'
 import { FiatAccount, requireFiatAccount } from '../../money/records/fiat-account.ts'
 
-/** Reads one fiat account by id (API behaviour, Fiat accounts). */
 export const getFiatAccount = readOperation({
   url: '/v2/transfer/fiat-accounts/:id',
   scope: 'transfer:read_fiat_account',

@@ -3,7 +3,6 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { filterBy, listOperation } from '../operation.ts'
 import { FIAT_ACCOUNT_COLUMNS, FiatAccount, fiatAccountToWire } from '../../money/records/fiat-account.ts'
 
-/** Lists the customer's fiat accounts, by creation time (API behaviour, Fiat accounts). */
 export const listFiatAccounts = listOperation({
   url: '/v2/transfer/fiat-accounts',
   scope: 'transfer:read_fiat_account',

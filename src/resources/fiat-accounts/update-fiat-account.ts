@@ -14,7 +14,7 @@ import {
   requireFiatAccount,
   type FiatAccountRow,
 } from '../../money/records/fiat-account.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { transaction } from '../../db/database.ts'
 
 const READ_ONLY = [

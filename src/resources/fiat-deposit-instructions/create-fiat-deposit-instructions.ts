@@ -43,9 +43,9 @@ export const createFiatDepositInstructions = operation({
   },
   reply: FiatDepositInstructions,
   problems: ['not-found', 'disabled', 'already-exists', 'unavailable'],
-  async run({ body, customerId, origin, db, networks, limits, rowMacs }) {
+  async run({ body, customerId, origin, db, networks, rowMacs }) {
     const account = requireBankAccount(networks)
-    const made = await insertInstructions(db, { account, rowMacs }, customerId, body, { origin, limits })
+    const made = await insertInstructions(db, { account, rowMacs }, customerId, body, origin)
     return instructionsToWire(made, account)
   },
 })

@@ -7,7 +7,6 @@ import {
   requireInstructions,
 } from '../../money/records/fiat-deposit-instructions.ts'
 
-/** Reads deposit instructions by id (API behaviour, Fiat deposit instructions). */
 export const getFiatDepositInstructions = readOperation({
   url: '/v2/transfer/fiat-deposit-instructions/:id',
   scope: 'transfer:read_fiat_deposit_instructions',

@@ -8,7 +8,6 @@ import {
   type InstructionsRow,
 } from '../../money/records/fiat-deposit-instructions.ts'
 
-/** Lists the customer's deposit instructions, by creation time (API behaviour, Fiat deposit instructions). */
 export const listFiatDepositInstructions = listOperation({
   url: '/v2/transfer/fiat-deposit-instructions',
   scope: 'transfer:read_fiat_deposit_instructions',

@@ -18,8 +18,8 @@ import {
   lockInstitution,
   NewInstitutionMember,
 } from './institution-member.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 
 /** Adds members to an institution (API behaviour, Identities). An APPROVED institution needs a new verification. */
 export const addInstitutionMembers = operation({

@@ -19,7 +19,8 @@ import {
   requireIdentity,
   type IdentityRow,
 } from './identity.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
+import { requireRoom } from '../../money/records/record-limits.ts'
 
 const CreateIdentityBody = Closed({
   ref_id: RefId,
@@ -78,7 +79,7 @@ export const createIdentity = operation({
   },
   reply: Identity,
   problems: ['already-exists', 'not-found'],
-  async run({ body, customerId, origin, db, limits }) {
+  async run({ body, customerId, origin, db }) {
     requireOneOfDetails(body)
     requireMembersOfInstitution(body)
     return insertOnce({
@@ -98,7 +99,7 @@ export const createIdentity = operation({
           members.map(({ identity_id }) => identity_id),
         )
         return transaction(db, async (tx) => {
-          await limits.requireRoom(tx, customerId, 'identities')
+          await requireRoom(tx, customerId, 'identities')
           const made = await insertIdentity(tx, customerId, body)
           await recordNow(tx, customerId, audited(origin, 'identity.create', made.id))
           return made

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Closed, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operatorOperation } from '../operation.ts'
-import { requireIdentity } from './identity.ts'
+import { Identity, requireIdentity } from './identity.ts'
 import { IDENTITY_DECISIONS, setIdentityStatus } from './set-identity-status.ts'
 
 type Decision = keyof typeof IDENTITY_DECISIONS
@@ -22,8 +22,10 @@ export const decideIdentity = operatorOperation({
       Timestamp('`updated_at` of what was looked at: refused where the identity was changed after it.'),
     ),
   }),
+  reply: Identity,
   async run({ params: { id }, body: { decision, seen }, customerId, origin, db }) {
     await requireIdentity(db, customerId, id)
-    return setIdentityStatus(db, id, { ...IDENTITY_DECISIONS[decision], seen }, origin, customerId)
+    const decided = { ...IDENTITY_DECISIONS[decision], seen }
+    return (await setIdentityStatus(db, id, decided, origin, customerId))!
   },
 })

@@ -3,7 +3,6 @@ import { Closed } from '../../contract/fields.ts'
 import { readOperation } from '../operation.ts'
 import { Identity, identityToWire, includeParameters, requireIdentity } from './identity.ts'
 
-/** Reads one identity by id (API behaviour, Identities). */
 export const getIdentity = readOperation({
   url: '/v2/identity/identities/:id',
   scope: 'identity:read_identity',

@@ -10,7 +10,6 @@ import {
   type IdentityRow,
 } from './identity.ts'
 
-/** Lists the customer's identities, by creation time (API behaviour, Identities). */
 export const listIdentities = listOperation({
   url: '/v2/identity/identities',
   scope: 'identity:read_identity',

@@ -5,7 +5,7 @@ import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { lockInstitution } from './institution-member.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /** Removes a member of an institution (API behaviour, Identities). An APPROVED institution needs a new verification. */
 export const removeInstitutionMember = operation({

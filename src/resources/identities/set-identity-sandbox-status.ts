@@ -8,8 +8,8 @@ import { problem } from '../../contract/problems.ts'
 import { identitySummary, STATUSES, type Flags, type HolderStatus } from '../../money/records/holders.ts'
 import { insertIdentityEvents } from '../../money/records/summary-status.ts'
 import { Identity, identityWritten, requireIdentity } from './identity.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 
 /** The simulated checks of an identity, with the names that other platforms use. */
 const CHECKS = [

@@ -19,8 +19,8 @@ import {
   requireIdentity,
   type IdentityRow,
 } from './identity.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 
 const { tax_details, customer_due_diligence, is_merchant, last_kyc_refresh_date, metadata } =
   Identity.properties

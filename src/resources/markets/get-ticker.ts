@@ -22,7 +22,6 @@ const Ticker = NamedObject('Ticker', {
   snapshot_at: Type.Optional(Timestamp('Start of the minute of the newest price.')),
 })
 
-/** Answers a market's newest price and the figures of its day (API behaviour, Market history). */
 export const getTicker = operation({
   method: 'GET',
   url: '/v2/markets/:market/ticker',

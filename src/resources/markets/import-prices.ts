@@ -9,7 +9,7 @@ import { DAY } from './increments.ts'
 import type { LayoutName } from './price-layouts.ts'
 import { readPriceFile, type PriceBatch } from './read-price-file.ts'
 import { lockMarket, writePrices } from './write-prices.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 
@@ -22,7 +22,6 @@ export interface ImportOptions {
   /** Imports a file again, overwriting newer prices. */
   again?: boolean | undefined
   origin?: Origin
-  /** Called with the number of bytes read. */
   onBytes?: ((bytes: number) => void) | undefined
 }
 

@@ -16,7 +16,6 @@ const MarketRecord = NamedObject('Market', {
   ),
 })
 
-/** Lists the markets in the API's order, with the time span of their prices (API behaviour, Market history). */
 export const listMarkets = operation({
   method: 'GET',
   url: '/v2/markets',

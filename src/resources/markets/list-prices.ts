@@ -18,7 +18,6 @@ const MarketPrice = NamedObject('MarketPrice', {
   snapshot_at: Timestamp('Start of the minute of the newest price.'),
 })
 
-/** Lists the newest price of each market that has prices, and the price of a day before (API behaviour, Market history). */
 export const listPrices = operation({
   method: 'GET',
   url: '/v2/all-markets/prices',

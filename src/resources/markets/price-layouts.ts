@@ -158,7 +158,6 @@ const ZERO = /^[0.]+$/
 export const isPrice = (text: unknown): text is string =>
   typeof text === 'string' && PRICE.test(text) && !ZERO.test(text)
 
-/** The price in a field, with a decimal point; undefined for anything else. */
 export function readPrice(text: string, decimal: Style['decimal']): string | undefined {
   if (decimal !== ',' && isPrice(text)) return text
   const bare = withoutSign(text)

@@ -34,7 +34,6 @@ export interface PriceFileOptions {
   now: number
   /** Number of records at the beginning that were imported before. */
   skip: number
-  /** Called with the number of bytes read. */
   onBytes: (bytes: number) => void
 }
 
@@ -163,7 +162,6 @@ async function* batches(
 
 /** Checks the records in their order, and collects them as columns. */
 class Collector {
-  /** Undefined for a file without records. */
   readonly #format: Format | undefined
   readonly #covers: number
   readonly #options: PriceFileOptions
@@ -179,7 +177,6 @@ class Collector {
     this.#options = options
   }
 
-  /** Adds records, and yields each batch that they fill. */
   *add(rows: Row[]): Generator<PriceBatch> {
     for (const row of rows) {
       this.#push(row)

@@ -5,7 +5,6 @@ import { DAY } from './increments.ts'
 import { assetsOf, type Market } from './markets.ts'
 import { lockMarket, writePrices } from './write-prices.ts'
 
-/** Limits the size of a statement. */
 const BATCH_MINUTES_MAX = 20_000
 
 /** The last whole minute by the database's clock, in minutes since 1970: a price is written when its minute is over. */

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { arrayLiteral, type Transaction } from '../../db/database.ts'
-import { ownRowMacs } from '../../money/records/row-macs.ts'
+import { ownRowMacs } from '../../audit/row-macs.ts'
 import {
   containingIncrement,
   DAY,

@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert'
+import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { ASSETS, decimalsOf } from '../../contract/assets/catalogue.ts'
+import { Amount, Items, Timestamp } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import type { Database } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
@@ -18,16 +20,14 @@ const APPROVAL_MICROS_MAX = DEADLINE_SECONDS.maximum * 1_000_000
 /** The assets that are worth one USD. */
 const DOLLARS = ['USD', ...ASSETS.flatMap((one) => (one.platformStablecoin ? [one.symbol] : []))]
 
-interface Activity {
-  at: string
-  /** In USD: the payments out that were PENDING then. */
-  in_flight: string
-  /** How many records waited for a person then. */
-  waiting: number
-  /** In USD: what was COMPLETED within the hour that ends then. */
-  in: string
-  out: string
-}
+const Activity = Type.Object({
+  at: Timestamp('A full hour, or now.'),
+  in_flight: Amount('In USD: the payments out that were PENDING then.'),
+  waiting: Type.Integer({ description: 'How many records waited for a person then.' }),
+  in: Amount('In USD: what came and was COMPLETED within the hour that ends then.'),
+  out: Amount('In USD: what went and was COMPLETED within that hour.'),
+})
+type Activity = Static<typeof Activity>
 
 const reused = reusedAnswers<{ items: Activity[] }>()
 
@@ -37,6 +37,7 @@ export const listActivity = operatorOperation({
   url: '/v2/operators/activity',
   scope: 'operators:read_activity',
   summary: 'List Activity',
+  reply: Items(Activity),
   run: ({ customerId, db, settings: { mode } }) =>
     reused(`${mode} ${customerId}`, () => readActivity(forEverybody(db), customerId, mode)),
 })
@@ -102,8 +103,11 @@ async function readActivity(db: Database, customerId: string, mode: 'sandbox' | 
   const usd = (sum: string) => formatAmount(parseStoredAmount(sum, decimalsOf('USD')), decimalsOf('USD'))
   return {
     items: rows.map(({ in_flight, waiting, in: credited, out }, index) => ({
-      ...{ at: microsToTimestamp(moments[index]!), in_flight: usd(in_flight), waiting },
-      ...{ in: usd(credited), out: usd(out) },
+      at: microsToTimestamp(moments[index]!),
+      in_flight: usd(in_flight),
+      waiting,
+      in: usd(credited),
+      out: usd(out),
     })),
   }
 }

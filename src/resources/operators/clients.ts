@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { registerApiClient, renameApiClient } from '../../access/tokens/api-clients.ts'
-import { Closed, OneOf, Text, Uuid } from '../../contract/fields.ts'
+import { Closed, Nothing, OneOf, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { SCOPES } from '../../contract/scopes.ts'
 import { transaction } from '../../db/database.ts'
@@ -26,6 +26,10 @@ export const createClient = operatorOperation({
       maxItems: SCOPES.length,
       uniqueItems: true,
     }),
+  }),
+  reply: Type.Object({
+    client_id: Uuid('API client.'),
+    client_secret: Type.String({ description: 'Its secret, which is answered once.' }),
   }),
   run({ query: { approval_id }, body, customerId, scopes, origin, settings, db, policies, rowMacs }) {
     if (settings.oauthIssuer !== undefined)
@@ -55,6 +59,7 @@ export const renameClient = operatorOperation({
   summary: 'Rename API Client',
   params: Closed({ client_id: Uuid('API client.') }),
   body: Closed({ name: Name }),
+  reply: Nothing,
   run: ({ params: { client_id }, body: { name }, customerId, origin, db }) =>
     transaction(db, async (tx) => {
       if (!(await renameApiClient(tx, customerId, client_id, name, origin)))

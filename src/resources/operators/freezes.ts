@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Closed, OneOf, Text, Uuid } from '../../contract/fields.ts'
+import { Closed, Items, Nothing, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import {
   freeze,
@@ -29,6 +29,14 @@ export const listFreezes = operatorOperation({
   url: '/v2/operators/freezes',
   scope: 'operators:read_freeze',
   summary: 'List Freezes',
+  reply: Items(
+    Type.Object({
+      ...Target,
+      reason: OneOf(FREEZE_REASONS, 'Its cause.'),
+      detail: Type.String({ description: 'What happened, for operators.' }),
+      created_at: Timestamp('When it began.'),
+    }),
+  ),
   run: async ({ customerId, db }) => ({
     items: (await selectFreezes(db, { customerIds: [customerId] })).map(
       ({ subject, reason, detail, created_at }) => ({
@@ -48,6 +56,9 @@ export const createFreeze = operatorOperation({
   scope: 'operators:write_freeze',
   summary: 'Create Freeze',
   body: Closed({ ...Target, reason: Text(500, 'The reason, for other operators.', 1) }),
+  reply: Type.Object({
+    signing_ended: Type.Boolean({ description: 'False while a worker may still sign a payment.' }),
+  }),
   async run({ body: { profile_id, reason }, customerId, origin, db, shared }) {
     if (profile_id !== undefined) await requireProfile(db, customerId, profile_id)
     await freeze(db, origin, targetOf(customerId, profile_id), 'OPERATOR', reason)
@@ -69,6 +80,7 @@ export const endFreeze = operatorOperation({
       'The `reason` of the freeze.',
     ),
   }),
+  reply: Nothing,
   async run({ body: { profile_id, cause }, customerId, origin, db, rowMacs }) {
     const ended = await unfreeze(db, rowMacs, origin, targetOf(customerId, profile_id), cause)
     if (ended === 0) throw new Refusal(`not frozen for ${cause}`)

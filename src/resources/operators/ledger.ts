@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Closed, Uuid } from '../../contract/fields.ts'
+import { AssetSymbol, Closed, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { HorizonUnknown } from '../../db/horizon.ts'
@@ -8,6 +8,15 @@ import { microsToTimestamp, timeBounds, timeRange } from '../../http/lists.ts'
 import { reusedAnswers } from '../../http/reused-answers.ts'
 import { readLedgerBalances, type LedgerBalances } from '../../money/ledger/account-balances.ts'
 import { operatorOperation } from '../operation.ts'
+
+const AccountBalance = Type.Object({
+  account: Type.String({ description: 'The account; `profile` is all profiles together.' }),
+  asset: AssetSymbol,
+  opening: Type.String({ description: 'Before the time; negative: what the platform has.' }),
+  debit: Type.String({ description: 'What was taken in the time.' }),
+  credit: Type.String({ description: 'What was added in the time.' }),
+  closing: Type.String({ description: 'At the end of the time.' }),
+})
 
 const reused = reusedAnswers<LedgerBalances>()
 
@@ -20,6 +29,12 @@ export const listLedgerBalances = operatorOperation({
   query: Closed({
     customer_id: Type.Optional(Uuid('Only the entries of this customer.')),
     ...timeBounds('created_at'),
+  }),
+  reply: Type.Object({
+    from: Timestamp('The beginning of the time.'),
+    to: Timestamp('Its end: now at the latest.'),
+    items: Type.Array(AccountBalance),
+    sums: Type.Array(AccountBalance, { description: 'All accounts together, by asset.' }),
   }),
   run({ query, shared, nodes: { list } }) {
     const { from, to } = timeRange(query, 'created_at')

@@ -1,7 +1,7 @@
 import type { Operation } from '../../http/operation.ts'
 import { listActivity } from './activity.ts'
 import { createClient, renameClient } from './clients.ts'
-import { listAllCustomers, listLimits, makeCustomer, putLimit } from './customers.ts'
+import { listAllCustomers, makeCustomer } from './customers.ts'
 import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
 import { listLedgerBalances } from './ledger.ts'
 import { createPolicyTrial, listApprovers } from './governance.ts'
@@ -22,7 +22,7 @@ export const OPERATOR_WORK: readonly Operation[] = [
   listActivity,
   ...[listFreezes, createFreeze, endFreeze],
   ...[listWires, findWirePayee, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
-  ...[listAllCustomers, makeCustomer, listLimits, putLimit],
+  ...[listAllCustomers, makeCustomer],
   listLedgerBalances,
   ...[createClient, renameClient],
   ...[listApprovers, createPolicyTrial],

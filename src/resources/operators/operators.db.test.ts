@@ -18,7 +18,6 @@ import {
 import { DEPLOYMENT_SCOPES } from '../../contract/scopes.ts'
 import { momentAt } from '../../db/ids.ts'
 import { microsToTimestamp } from '../../http/lists.ts'
-import { CUSTOMER_LIMITS } from '../../money/records/customer-limits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { OPERATOR_OPERATIONS } from '../../program/app.ts'
 
@@ -462,32 +461,6 @@ describe('List Customers', () => {
     )
     const ids = body.items.map(({ customer_id }) => customer_id)
     expect(ids).toEqual(expect.arrayContaining([customer.customer_id, other.customer_id]))
-  })
-})
-
-describe('List Customer Limits', () => {
-  test('has each limit with its value, and how many records there are', async () => {
-    const { body } = await people.viewer<{ items: object[] }>('GET', '/v2/operators/limits')
-    expect(body.items).toHaveLength(CUSTOMER_LIMITS.length)
-    expect(body.items).toContainEqual(
-      expect.objectContaining({ limit: 'requests_per_second', is_default: true }),
-    )
-  })
-})
-
-describe('Put Customer Limit', () => {
-  test('a limit is set, and its default holds again', async () => {
-    const limit = async () =>
-      (await people.viewer<{ items: { limit: string }[] }>('GET', '/v2/operators/limits')).body.items.find(
-        (one) => one.limit === 'requests_per_second',
-      )
-    const before = await limit()
-    const set = (body: object) => people.admin('PUT', '/v2/operators/limits/requests_per_second', body)
-    expect((await set({ value: 123 })).status).toBe(200)
-    expect(await limit()).toMatchObject({ value: 123, is_default: false })
-    expect((await set({})).status).toBe(200)
-    expect(await limit()).toEqual(before)
-    expect((await set({ value: -1 })).status).toBe(400)
   })
 })
 

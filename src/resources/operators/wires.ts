@@ -1,11 +1,23 @@
 import { Type } from 'typebox'
-import { Amount, Closed, Text, Uuid } from '../../contract/fields.ts'
+import {
+  Amount,
+  AssetSymbol,
+  Closed,
+  Items,
+  OneOf,
+  Text,
+  TextOrNull,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import type { Database } from '../../db/database.ts'
 import type { Request } from '../../http/operation.ts'
-import { operatorName } from '../../money/records/actor-names.ts'
+import { operatorName } from '../../audit/actor-names.ts'
+import { Transfer } from '../../money/ledger/transfer.ts'
 import { bankReference } from '../../money/records/bank-wires.ts'
+import type { WireOrder } from '../../networks/bank/manual-wires.ts'
 import { openScreeningOfCommand } from '../../rails/screening/open-screening.ts'
 import {
   listOpenWires,
@@ -37,6 +49,45 @@ const BankReference = Type.String({
   description: "The bank's reference of the wire.",
 })
 
+const OpenWire = Type.Object({
+  transfer_id: Uuid('The wire: a transfer.'),
+  customer_id: Uuid('Customer.'),
+  profile_id: Uuid('The profile that pays.'),
+  amount: Amount('Amount.'),
+  asset: AssetSymbol,
+  state: OneOf(
+    ['READY', 'WAITING', 'TAKEN'],
+    'READY: it may be taken. WAITING: it may not be sent now, or was not checked yet.',
+  ),
+  detail: TextOrNull('Why it waits, or who has taken it.'),
+  payee: Type.String({ description: 'Whom it pays.' }),
+  account_number: Type.String({ description: 'The last four characters.' }),
+  created_at: Timestamp('Creation time.'),
+})
+const TakenWire = Type.Object({
+  transfer_id: Uuid('The wire: a transfer.'),
+  customer_id: Uuid('Customer.'),
+  asset: AssetSymbol,
+  amount: Amount('Amount.'),
+  memo: TextOrNull('Its memo.'),
+  fiat_account_id: Uuid('The bank account that it pays.'),
+  payee: Type.Unsafe<WireOrder['payee']>(
+    Type.Object({}, { additionalProperties: true, description: 'That account, as the customer gave it.' }),
+  ),
+  taken_by: Type.String({ description: 'The operator who sends it.' }),
+  taken_at: Timestamp('When it was taken.'),
+})
+const Changed = Type.Boolean({ description: 'False when it was recorded before: then nothing changed.' })
+const EndedWire = Type.Object({
+  transfer_id: Uuid('The wire: a transfer.'),
+  customer_id: Uuid('Customer.'),
+  status: OneOf(['COMPLETED', 'FAILED'], 'How it ended.'),
+  bank_reference: Type.Optional(BankReference),
+  reason: Type.Optional(Type.String({ description: 'Why it failed.' })),
+  changed: Changed,
+})
+const RecordedWire = Type.Object({ transfer: Transfer, changed: Changed })
+
 /** The reference as it is kept. Throws bad-request. */
 function referenceOf(text: string): string {
   const found = bankReference(text)
@@ -54,8 +105,9 @@ function requireLive({ mode }: Context['settings']): void {
     throw new Refusal('live mode only: the simulated bank of a sandbox sends and receives its wires itself')
 }
 
+/** The operator, by the name that people know; on the command line the user of the operating system. */
 const byOf = async (db: Database, { origin }: Pick<Request, 'origin'>): Promise<By> => ({
-  operator: await operatorName(db, origin.actor.id),
+  operator: origin.actor.type === 'OPERATOR' ? await operatorName(db, origin.actor.id) : origin.actor.id,
   origin,
 })
 
@@ -64,6 +116,7 @@ export const listWires = operatorOperation({
   url: '/v2/operators/wires',
   scope: 'operators:read_wire',
   summary: 'List Open Wires',
+  reply: Items(OpenWire),
   run: async ({ shared, settings }) => ({
     items: settings.mode === 'sandbox' ? [] : await listOpenWires(shared),
   }),
@@ -74,6 +127,7 @@ export const getWire = operatorOperation({
   url: '/v2/operators/wires/:id',
   scope: 'operators:read_wire',
   summary: 'Get Taken Wire',
+  reply: TakenWire,
   params: Params,
   run({ params: { id }, shared, settings }) {
     requireLive(settings)
@@ -87,6 +141,11 @@ export const findWirePayee = operatorOperation({
   url: '/v2/operators/wires/payee',
   scope: 'operators:read_wire',
   summary: 'Find Wire Payee',
+  reply: Type.Object({
+    customer: Type.String({ description: 'The name of the customer.' }),
+    profile: Type.String({ description: 'The nickname of the profile.' }),
+    owner: TextOrNull("The name of the money's owner."),
+  }),
   query: Closed({ memo: Text(200, 'The memo of the wire.', 1) }),
   run: async ({ query: { memo }, shared }) => readPayee(shared, await instructionsOf(shared, memo)),
 })
@@ -97,6 +156,7 @@ export const take = operatorOperation({
   url: '/v2/operators/wires/:id/take',
   scope: 'operators:write_wire',
   summary: 'Take Wire',
+  reply: TakenWire,
   params: Params,
   async run({ params: { id }, shared, settings, ...request }) {
     requireLive(settings)
@@ -110,6 +170,7 @@ export const markSent = operatorOperation({
   url: '/v2/operators/wires/:id/sent',
   scope: 'operators:write_wire',
   summary: 'Mark Wire Sent',
+  reply: EndedWire,
   params: Params,
   body: Closed({ bank_reference: BankReference }),
   async run({ params: { id }, body, shared, settings, ...request }) {
@@ -123,6 +184,7 @@ export const markFailed = operatorOperation({
   url: '/v2/operators/wires/:id/failed',
   scope: 'operators:write_wire',
   summary: 'Mark Wire Failed',
+  reply: EndedWire,
   params: Params,
   body: Closed({ reason: Text(200, 'The reason, which the client reads.', 1) }),
   async run({ params: { id }, body, shared, settings, ...request }) {
@@ -136,6 +198,7 @@ export const recordReturn = operatorOperation({
   url: '/v2/operators/wires/:id/return',
   scope: 'operators:write_wire',
   summary: 'Record Wire Return',
+  reply: RecordedWire,
   params: Params,
   body: Closed({ amount: Amount('The amount that came back, in USD.'), bank_reference: BankReference }),
   async run({ params: { id }, body, shared, ledger, settings, ...request }) {
@@ -152,6 +215,7 @@ export const recordDeposit = operatorOperation({
   url: '/v2/operators/wires/deposits',
   scope: 'operators:write_wire',
   summary: 'Record Wire Deposit',
+  reply: RecordedWire,
   body: Closed({
     memo: Text(200, 'The memo of the wire: `memo_id` of the deposit instructions.', 1),
     amount: Amount('The amount, in USD.'),
@@ -171,6 +235,7 @@ export const sendBack = operatorOperation({
   url: '/v2/operators/wires/send-back',
   scope: 'operators:write_wire',
   summary: 'Send Wire Back',
+  reply: RecordedWire,
   body: Closed({ bank_reference: BankReference }),
   async run({ body, shared, settings, ...request }) {
     requireLive(settings)

@@ -34,8 +34,9 @@ import {
 } from '../../money/records/orchestration-rule.ts'
 import { requireApprovedHolders } from '../../money/records/holders.ts'
 import { lockOpenProfile } from '../../money/records/profile.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
+import { requireRoom } from '../../money/records/record-limits.ts'
 
 const CreateOrchestrationRuleBody = Closed({
   ref_id: RefId,
@@ -93,7 +94,7 @@ export const createOrchestrationRule = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, origin, db, shared, networks, settings, limits, rowMacs }) {
+  async run({ body, customerId, origin, db, shared, networks, settings, rowMacs }) {
     const destination = await destinationAsked(
       db,
       rowMacs,
@@ -110,9 +111,7 @@ export const createOrchestrationRule = operation({
         transaction(db, async (tx) => {
           await requireRecords(tx, customerId, body, destination)
           await requireElsewhere(tx, customerId, destination)
-          await limits.requireRoom(tx, customerId, 'orchestration_rules')
-          if (body.source.crypto) await limits.requireRoom(tx, customerId, 'deposit_addresses')
-          if (body.source.fiat) await limits.requireRoom(tx, customerId, 'fiat_deposit_instructions')
+          await requireRoom(tx, customerId, 'orchestration_rules')
           // A second connection of the same pool, taken inside a transaction, could wait for ever.
           const cursors = shared === db ? tx : shared
           return insertRule(tx, { networks, rowMacs, cursors }, customerId, { ...body, destination }, origin)

@@ -10,7 +10,7 @@ import {
   ruleToWire,
   termsOfRule,
 } from '../../money/records/orchestration-rule.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { transaction } from '../../db/database.ts'
 
 /**

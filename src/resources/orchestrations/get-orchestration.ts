@@ -8,7 +8,6 @@ import {
   type OrchestrationRow,
 } from '../../money/records/orchestration.ts'
 
-/** Reads one orchestration by id (API behaviour, Orchestrations). */
 export const getOrchestration = readOperation({
   url: '/v2/orchestration/orchestrations/:id',
   scope: 'orchestration:read_orchestration',

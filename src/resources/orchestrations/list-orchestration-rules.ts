@@ -19,7 +19,6 @@ const FILTERS = {
   destination_asset: filterBy.values('destination_asset', 'Filter by destination assets.'),
 }
 
-/** Lists the customer's rules, including deleted rules, by creation time (API behaviour, Orchestration rules). */
 export const listOrchestrationRules = operation({
   method: 'GET',
   url: '/v2/orchestration/rules',

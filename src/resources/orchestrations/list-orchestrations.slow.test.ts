@@ -24,7 +24,7 @@ import {
 import { momentAt, newId } from '../../db/ids.ts'
 import { microsToTimestamp } from '../../http/lists.ts'
 import type { Orchestration } from '../../money/records/orchestration.ts'
-import { magicAddress } from '../../chains/simulated/magic-addresses.ts'
+import { magicAddress } from '../../networks/simulated/magic-addresses.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { runOrchestrations } from './run-orchestrations.ts'
 

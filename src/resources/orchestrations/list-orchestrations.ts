@@ -42,7 +42,6 @@ const ListOrchestrationsQuery = Closed({
 })
 type ListOrchestrationsQuery = Static<typeof ListOrchestrationsQuery>
 
-/** Lists the customer's orchestrations, by creation time (API behaviour, Orchestrations). */
 export const listOrchestrations = operation({
   method: 'GET',
   url: '/v2/orchestration/orchestrations',

@@ -42,18 +42,17 @@ import {
 import { openDatabase, type Database } from '../../db/database.ts'
 import { masterKeysOf } from '../../keys/master-keys.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import type { OrchestrationRule } from '../../money/records/orchestration-rule.ts'
 import { sealOrders, type Orchestration } from '../../money/records/orchestration.ts'
-import { RowMacs } from '../../money/records/row-macs.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer } from '../../money/ledger/transfer.ts'
 import type { TransferRow } from '../../money/ledger/transfer.ts'
 import { freeze, unfreeze, type FreezeTarget } from '../../money/records/freezes.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { addressFromBytes } from '../../chains/addresses.ts'
-import { MAGIC_OUTCOMES, magicAccountNumber, magicAddress } from '../../chains/simulated/magic-addresses.ts'
-import type { MagicOutcome } from '../../chains/simulated/magic-addresses.ts'
-import type { NetworkAdapter, Networks } from '../../chains/network.ts'
+import { addressFromBytes } from '../../contract/addresses/addresses.ts'
+import { MAGIC_OUTCOMES, magicAccountNumber, magicAddress } from '../../networks/simulated/magic-addresses.ts'
+import type { MagicOutcome } from '../../networks/simulated/magic-addresses.ts'
+import type { NetworkAdapter, Networks } from '../../networks/network.ts'
 import { creditDeposits } from '../../../test/credit-deposits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { CLAIM_MAX, runOrchestrations } from './run-orchestrations.ts'
@@ -1098,7 +1097,7 @@ test("one customer's broken record delays no other customer", async () => {
 
 describe("the service's role without the master key", () => {
   /** A worker with the master key, which stops at nothing. */
-  const withKeys = () => ({ ...contextWith(service.networks), macs: new WithdrawalMacs(MASTER_KEYS) })
+  const withKeys = () => ({ ...contextWith(service.networks), macs: new RowMacs(MASTER_KEYS) })
   const verified = async () => (await verify(service.db, { rowMacs: ROW_MACS })).disagreements
   const ordered = async () => {
     const world = await newWorld()
@@ -1198,7 +1197,7 @@ describe("the service's role without the master key", () => {
     const newer = randomBytes(32).toString('hex')
     const withBoth = masterKeysOf([newer, MASTER_KEY], 'BURSAR_MASTER_KEY')
     expect(await sealOrders(service.db, 'OF_OLDER_KEYS', new RowMacs(withBoth))).toBe(1)
-    const macs = new WithdrawalMacs(masterKeysOf([newer], 'BURSAR_MASTER_KEY'))
+    const macs = new RowMacs(masterKeysOf([newer], 'BURSAR_MASTER_KEY'))
     await runOrchestrations(service.db, { ...contextWith(service.networks), macs })
     expect((await read(world, one.id)).destination_transfer).toBeDefined()
     await finish()

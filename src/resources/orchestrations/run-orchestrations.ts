@@ -103,7 +103,6 @@ interface Payouts {
   customerId: string
   /** Those with these ids; null: all that are due. */
   only: string[] | null
-  /** Called with the ids that were claimed. */
   claimed: (ids: string[]) => void
 }
 
@@ -219,7 +218,7 @@ async function claim(
       ? 'the address of the address book that the rule pays is REJECTED'
       : was_decided
         ? 'it was paid or refused before'
-        : macs && objectionToOrder(macs.rows, orchestration, mac)
+        : macs && objectionToOrder(macs, orchestration, mac)
     return { initiator, was_decided, objection, orchestration }
   })
 }

@@ -1,7 +1,6 @@
 import { operation } from '../operation.ts'
 import { NO_POLICY, Policy, policyToWire } from '../../governance/policy/policy.ts'
 
-/** Reads the version of the customer's policy that is in force (API behaviour, Policy). */
 export const getPolicy = operation({
   method: 'GET',
   url: '/v2/policy',

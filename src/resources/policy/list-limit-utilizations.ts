@@ -26,7 +26,6 @@ const Utilization = Type.Object({
   limit_asset: AssetSymbol,
 })
 
-/** Lists what is left of the limits of the customer's policy (API behaviour, Policy). */
 export const listLimitUtilizations = operation({
   method: 'GET',
   url: '/v2/transfer/limits/utilizations',

@@ -5,7 +5,6 @@ import { Closed } from '../../contract/fields.ts'
 
 const VERSIONS_MAX = 100
 
-/** Lists the versions of the customer's policy, newest first (API behaviour, Policy). */
 export const listPolicyVersions = operation({
   method: 'GET',
   url: '/v2/policy/versions',

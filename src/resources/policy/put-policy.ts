@@ -3,11 +3,11 @@ import type { Origin } from '../../contract/actor.ts'
 import { problem } from '../../contract/problems.ts'
 import { violatedConstraint, type Database, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { operation } from '../operation.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
-import { audited } from '../../money/records/audited.ts'
-import type { CustomerLimits } from '../../money/records/customer-limits.ts'
+import { audited } from '../../audit/audited.ts'
+import { requireRoom } from '../../money/records/record-limits.ts'
 import {
   completeDocument,
   NewPolicyDocument,
@@ -34,7 +34,6 @@ const PutPolicyBody = Closed({
 })
 type PutPolicyBody = Static<typeof PutPolicyBody>
 
-/** Replaces the customer's policy by a new version (API behaviour, Policy). */
 export const putPolicy = operation({
   method: 'PUT',
   url: '/v2/policy',
@@ -59,9 +58,11 @@ export const putPolicy = operation({
   },
   reply: Policy,
   problems: ['already-exists', 'not-found', 'unavailable', 'approval-required', 'approval-ended'],
-  async run({ query: { approval_id }, body, customerId, origin, db, policies, limits }) {
+  async run({ query: { approval_id }, body, customerId, origin, db, policies }) {
+    // Operators may always replace a policy.
+    await requireRoom(db, customerId, 'policy_versions')
     const { replaces, ...document } = body satisfies PutPolicyBody
-    const change = { customer_id: customerId, origin, approval_id, replaces, limits }
+    const change = { customer_id: customerId, origin, approval_id, replaces }
     return policyToWire(await replacePolicy(db, policies, completeDocument(document), change))
   },
 })
@@ -71,8 +72,6 @@ interface PolicyChange {
   origin: Origin
   approval_id?: string | undefined
   replaces?: number | undefined
-  /** Limits the number of versions; absent for operators. */
-  limits?: CustomerLimits | undefined
   /** Also replaces a newest version that cannot be trusted, after an operator has looked at it. */
   replace_untrusted?: boolean | undefined
 }
@@ -97,7 +96,7 @@ export async function replacePolicy(
   db: Database,
   policies: Policies,
   document: PolicyDocument,
-  { replaces, limits, replace_untrusted = false, ...change }: PolicyChange,
+  { replaces, replace_untrusted = false, ...change }: PolicyChange,
 ): Promise<Replaced> {
   const { customer_id, origin } = change
   const asked = {
@@ -112,7 +111,6 @@ export async function replacePolicy(
     : policies
   try {
     return await withApprovedChange(db, inForce, asked, async (tx) => {
-      await limits?.requireRoom(tx, customer_id, 'policy_versions')
       const before = await inForce.newest(tx, customer_id)
       const untrusted = replace_untrusted ? await untrustedNewest(tx, policies, customer_id) : undefined
       const now = await readClock(tx)

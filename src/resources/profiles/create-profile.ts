@@ -7,9 +7,10 @@ import {
   profileToWire,
   type ProfileRow,
 } from '../../money/records/profile.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { transaction } from '../../db/database.ts'
 import { Closed } from '../../contract/fields.ts'
+import { requireRoom } from '../../money/records/record-limits.ts'
 
 /** Creates a profile (API behaviour, Profiles). Its nickname is unique among the customer's. */
 export const createProfile = operation({
@@ -26,7 +27,7 @@ export const createProfile = operation({
   },
   reply: Profile,
   problems: ['already-exists'],
-  async run({ body, customerId, origin, db, limits }) {
+  async run({ body, customerId, origin, db }) {
     return insertOnce({
       field: 'nickname',
       constraint: 'profiles_nickname',
@@ -39,7 +40,7 @@ export const createProfile = operation({
       },
       insert: () =>
         transaction(db, async (tx) => {
-          await limits.requireRoom(tx, customerId, 'profiles')
+          await requireRoom(tx, customerId, 'profiles')
           const made = await insertProfile(tx, customerId, { type: 'NORMAL', ...body })
           await recordNow(tx, customerId, audited(origin, 'profile.create', made.id))
           return profileToWire(made)

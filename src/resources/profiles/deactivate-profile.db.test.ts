@@ -12,6 +12,7 @@ import {
 } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
+import { standingBeside } from '../../money/records/standing.ts'
 import { verify } from '../../money/verify/verify.ts'
 
 let service: TestService
@@ -207,8 +208,9 @@ describe('Deactivate Profile', () => {
     const deactivatedAmong = (...profiles: string[]) =>
       transaction(service.db, async (tx) => {
         const keys = profiles.map((profile_id) => ({ profile_id, asset: 'USD' }))
-        const { balances } = await LedgerTransaction.open(tx, customer.customer_id, keys)
-        return [...balances.deactivated]
+        const { read, standing } = standingBeside()
+        await LedgerTransaction.open(tx, customer.customer_id, keys, { readBeside: read })
+        return [...standing.deactivated]
       })
     expect(await deactivatedAmong(customer.profile_id)).toEqual([])
     expect(await deactivatedAmong(customer.profile_id, named)).toEqual([named])

@@ -11,7 +11,7 @@ import {
   useOfProfile,
   type ProfileRow,
 } from '../../money/records/profile.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /**
  * Deactivates a profile that is empty and not in use (API behaviour, Profiles). Deposits that arrive later are still

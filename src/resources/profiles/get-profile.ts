@@ -5,7 +5,6 @@ import { problem } from '../../contract/problems.ts'
 import { readOperation } from '../operation.ts'
 import { Profile, profileToWire, requireProfile } from '../../money/records/profile.ts'
 
-/** Reads one profile by id (API behaviour, Profiles). */
 export const getProfile = readOperation({
   url: '/v2/profiles/:id',
   scope: 'funding:read_profile',

@@ -26,7 +26,6 @@ const BalanceHistory = NamedObject('BalanceHistory', {
   ),
 })
 
-/** Sums the customer's balances by asset, at the start of each of the last days and now (API behaviour, Profiles). */
 export const listBalanceHistory = operation({
   method: 'GET',
   url: '/v2/balances/history',

@@ -61,7 +61,7 @@ async function post(
   const { customer_id, profile_id } = owner
   await transaction(service.db, async (tx) => {
     const keys = amounts.map(([asset]) => ({ profile_id, asset }))
-    const ledger = await LedgerTransaction.open(tx, customer_id, keys, momentAt(at))
+    const ledger = await LedgerTransaction.open(tx, customer_id, keys, { at: momentAt(at) })
     const newId = idsAt(ledger.now)
     for (const [asset, minor] of amounts)
       ledger.post({

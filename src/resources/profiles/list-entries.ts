@@ -52,7 +52,6 @@ const BalanceEntry = NamedObject('BalanceEntry', {
 })
 type BalanceEntry = Static<typeof BalanceEntry>
 
-/** Lists the changes of a profile's balances (API behaviour, Profiles). */
 export const listEntries = operation({
   method: 'GET',
   url: '/v2/profiles/:id/entries',

@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import { filterBy, listOperation } from '../operation.ts'
 import { Profile, PROFILE_COLUMNS, profileToWire } from '../../money/records/profile.ts'
 
-/** Lists the customer's profiles, by creation time (API behaviour, Profiles). */
 export const listProfiles = listOperation({
   url: '/v2/profiles',
   scope: 'funding:read_profile',

@@ -5,9 +5,8 @@ import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { Profile, PROFILE_COLUMNS, profileToWire, type ProfileRow } from '../../money/records/profile.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
-/** Changes a profile's nickname or description (API behaviour, Profiles). */
 export const updateProfile = operation({
   method: 'PUT',
   url: '/v2/profiles/:id',

@@ -4,10 +4,9 @@ import { problem } from '../../contract/problems.ts'
 import { transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { ClockInUse, ClockNotMoved } from '../../db/sandbox-clock.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { operation } from '../operation.ts'
 
-/** Moves the clock of the whole sandbox forward (API behaviour, Sandbox). */
 export const advanceSandboxClock = operation({
   method: 'POST',
   url: '/v2/sandbox/clock',

@@ -1,8 +1,8 @@
 import type { Origin } from '../../contract/actor.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import type { DepositPlace } from '../../money/movements/deposit.ts'
-import type { MagicDeposit } from '../../chains/simulated/magic-amounts.ts'
-import { receiveWire } from '../../chains/simulated/wires.ts'
+import type { MagicDeposit } from '../../networks/simulated/magic-amounts.ts'
+import { receiveWire } from '../../networks/simulated/wires.ts'
 import { announceWire } from '../../rails/wires/pending-wires.ts'
 
 /**

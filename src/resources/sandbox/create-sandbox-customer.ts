@@ -5,14 +5,13 @@ import { Closed, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { scopesOf } from '../../contract/scopes.ts'
 import { transaction } from '../../db/database.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { operation } from '../operation.ts'
 
 /** The scope over the whole sandbox, which a customer of a test does not get. */
 const OF_THE_WHOLE = 'sandbox:write_sandbox'
 const SCOPES = scopesOf('sandbox').filter((scope) => scope !== OF_THE_WHOLE)
 
-/** Creates a customer with an API client, for one test or suite (API behaviour, Sandbox). */
 export const createSandboxCustomer = operation({
   method: 'POST',
   url: '/v2/sandbox/customers',

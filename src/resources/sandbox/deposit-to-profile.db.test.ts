@@ -19,7 +19,7 @@ import { ASSETS, CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../../con
 import type { DepositAddress } from '../../money/records/deposit-address.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { addressFromBytes } from '../../chains/addresses.ts'
+import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 
 const A_UUID = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/,

@@ -5,7 +5,7 @@ import { findAsset, type Asset, type CryptoNetwork } from '../../contract/assets
 import type { Origin } from '../../contract/actor.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, Network, RefId, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
@@ -15,12 +15,12 @@ import { usdPrices } from '../../money/records/usd-prices.ts'
 import { deposit, type Deposit } from '../../money/movements/deposit.ts'
 import { selectDepositAddress, type DepositAddressRow } from '../../money/records/deposit-address.ts'
 import { requireProfile } from '../../money/records/profile.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import type { Networks } from '../../chains/network.ts'
-import { newDeposit } from '../../chains/simulated/deposits.ts'
-import { formatHash } from '../../chains/simulated/hash.ts'
-import { MAGIC_AMOUNTS, magicDeposit, type MagicDeposit } from '../../chains/simulated/magic-amounts.ts'
-import { audited } from '../../money/records/audited.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import type { Networks } from '../../networks/network.ts'
+import { newDeposit } from '../../networks/simulated/deposits.ts'
+import { formatHash } from '../../networks/simulated/hash.ts'
+import { MAGIC_AMOUNTS, magicDeposit, type MagicDeposit } from '../../networks/simulated/magic-amounts.ts'
+import { audited } from '../../audit/audited.ts'
 import { showDeposits } from '../../rails/deposits/see-deposits.ts'
 import { announceSimulatedWire } from './announce-simulated-wire.ts'
 import { requireDepositable, requireNoRefId } from './deposit-limit.ts'
@@ -157,8 +157,8 @@ async function showDeposit(
         'too many deposits of the address or the network are PENDING, or failed within a day',
         PENDING_RETRY_SECONDS,
       )
-    recordChanges(tx, shown.customer_id, now, [audited(origin, 'transfer.create', shown.id)])
-    return shown.id
+    recordChanges(tx, shown.customer_id, now, [audited(origin, 'transfer.create', shown.transfer_id)])
+    return shown.transfer_id
   })
   await broadcast(shared)
   return id

@@ -7,7 +7,7 @@ import { AMOUNT_LENGTH_MAX, Closed, OneOf, RefId, Text, Uuid } from '../../contr
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { deposit, type DepositPlace } from '../../money/movements/deposit.ts'
-import { magicDeposit } from '../../chains/simulated/magic-amounts.ts'
+import { magicDeposit } from '../../networks/simulated/magic-amounts.ts'
 import { announceSimulatedWire } from './announce-simulated-wire.ts'
 import { requireDepositable, requireNoRefId } from './deposit-limit.ts'
 

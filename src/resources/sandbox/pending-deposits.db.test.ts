@@ -15,7 +15,7 @@ import {
 } from '../../../test/support.ts'
 import { hurry } from '../../../test/work-off.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import { MAGIC_AMOUNTS } from '../../chains/simulated/magic-amounts.ts'
+import { MAGIC_AMOUNTS } from '../../networks/simulated/magic-amounts.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import type { DepositAddress } from '../../money/records/deposit-address.ts'
 import { creditDepositsOn } from '../../rails/deposits/credit-deposits.ts'

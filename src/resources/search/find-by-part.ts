@@ -2,7 +2,7 @@ import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import { AMOUNT_LENGTH_MAX } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { UUID } from '../../db/ids.ts'
-import { FOUND_MAX, type FoundRow } from './find-by-whole-name.ts'
+import { FOUND_MAX, RECORDS, type FoundRow } from './find-by-whole-name.ts'
 
 /** Finds records by a part of a name: the beginning of an id, hash, address or name; or by an amount. */
 
@@ -17,29 +17,13 @@ const NAME_BEGINNING = /...|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana
  * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched. What is null finds nothing.
  *
  * A beginning is a range of an index: `U+10FFFF` is the last character of Unicode. The newest of the last hash or address
- * in that range are read, so that a beginning of many names reads no more than the limit. The statement is not composed,
- * because test/tables.test.ts and test/sql-rows.db.test.ts read it here.
+ * in that range are read, so that a beginning of many names reads no more than the limit.
  */
 const FIND = `
   select distinct found.type, found.id, found.found_by, found.status, found.created_at
   from (
     (select n.type, n.id, 'PREFIX' as found_by, n.status, n.created_at
-     from (
-       select 'transfer' as type, id, status, created_at from transfers where customer_id = $1
-       union all select 'orchestration', id, status, created_at from orchestrations where customer_id = $1
-       union all select 'orchestration_rule', id, status, created_at from orchestration_rules where customer_id = $1
-       union all select 'profile', id, null, created_at from profiles where customer_id = $1
-       union all select 'account', id, null, created_at from accounts where customer_id = $1
-       union all select 'identity', id, status, created_at from identities where customer_id = $1
-       union all select 'statement', id, status, created_at from statements where customer_id = $1
-       union all select 'deposit_address', id, null, created_at from deposit_addresses where customer_id = $1
-       union all select 'destination_address', id, status, created_at from crypto_destination_addresses where customer_id = $1
-       union all select 'fiat_account', id, status, created_at from fiat_accounts where customer_id = $1 and deleted_at is null
-       union all select 'fiat_deposit_instructions', id, status, created_at from fiat_deposit_instructions where customer_id = $1
-       union all select 'approval', id, status, created_at from approvals where customer_id = $1
-       union all select 'webhook', id, status, created_at from webhooks where customer_id = $1
-       union all select 'api_client', id, null, created_at from api_clients where customer_id = $1 and disabled_at is null
-     ) n
+     from (${RECORDS}) n
      where n.type = any ($12) and n.id >= $2 and n.id <= $3 and n.id::text like $4 order by n.id desc limit $13)
     -- A withdrawal that is under way has no hash of its own yet.
     union all select 'transfer', t.id, 'PREFIX', t.status, t.created_at

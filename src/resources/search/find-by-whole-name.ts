@@ -1,13 +1,12 @@
 import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { UUID } from '../../db/ids.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { bankReference } from '../../money/records/bank-wires.ts'
 
 /** Finds records by any of their whole names: id, `ref_id`, hash, address, memo or the bank's reference. Each look-up is by an index. */
 
-/** The types of records that are found, and the scope that reads each. */
 export const FOUND_TYPES = {
   transfer: 'transfer:read_transfer',
   orchestration: 'orchestration:read_orchestration',
@@ -51,16 +50,8 @@ export interface FoundRow {
 
 export const FOUND_MAX = 50
 
-/**
- * `$2`: the text as an id; `$3`: as it was given; `$4`: as a hash; `$5`: as addresses; `$6`: all networks; `$7`: the limit;
- * `$8`: the types; `$9`: the text as a bank's reference. The statement is not composed, because test/tables.test.ts and test/sql-rows.db.test.ts read it here.
- */
-const FIND = `
-  select found.type, found.id, found.found_by, found.status, found.created_at
-  from (
-    -- The names that are a column with an index of its own.
-    select n.type, n.id, case when n.id = $2 then 'ID' else 'REF_ID' end as found_by, n.status, n.created_at
-    from (
+/** SQL: the records of the customer `$1` with what every type has, but for events. */
+export const RECORDS = `
       select 'transfer' as type, id, ref_id, status, created_at from transfers where customer_id = $1
       union all select 'fiat_deposit_instructions', id, ref_id, status, created_at from fiat_deposit_instructions where customer_id = $1
       union all select 'orchestration', id, ref_id, status, created_at from orchestrations where customer_id = $1
@@ -73,9 +64,21 @@ const FIND = `
       union all select 'destination_address', id, null, status, created_at from crypto_destination_addresses where customer_id = $1
       union all select 'fiat_account', id, ref_id, status, created_at from fiat_accounts where customer_id = $1 and deleted_at is null
       union all select 'approval', id, null, status, created_at from approvals where customer_id = $1
-      union all select 'event', id, null, null, created_at from events where customer_id = $1
       union all select 'webhook', id, null, status, created_at from webhooks where customer_id = $1
-      union all select 'api_client', id, null, null, created_at from api_clients where customer_id = $1 and disabled_at is null
+      union all select 'api_client', id, null, null, created_at from api_clients where customer_id = $1 and disabled_at is null`
+
+/**
+ * `$2`: the text as an id; `$3`: as it was given; `$4`: as a hash; `$5`: as addresses; `$6`: all networks; `$7`: the limit;
+ * `$8`: the types; `$9`: the text as a bank's reference.
+ */
+const FIND = `
+  select found.type, found.id, found.found_by, found.status, found.created_at
+  from (
+    -- The names that are a column with an index of its own.
+    select n.type, n.id, case when n.id = $2 then 'ID' else 'REF_ID' end as found_by, n.status, n.created_at
+    from (
+      ${RECORDS}
+      union all select 'event', id, null, null, created_at from events where customer_id = $1
     ) n
     where n.id = $2 or n.ref_id = $3
     union all select 'transfer', id, 'GROUP_ID', status, created_at

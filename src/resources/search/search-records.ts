@@ -27,7 +27,6 @@ const Found = NamedObject('FoundRecord', {
   created_at: Timestamp('When the record was created.'),
 })
 
-/** Finds records by any of their names, or a part of one (API behaviour, Search). */
 export const searchRecords = operation({
   method: 'GET',
   url: '/v2/search',

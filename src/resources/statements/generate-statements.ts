@@ -14,8 +14,8 @@ import {
   STATEMENT_TYPE,
   type ChangedStatement,
 } from './statement.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 
 export interface Generated {

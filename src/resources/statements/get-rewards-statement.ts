@@ -4,7 +4,6 @@ import { problem } from '../../contract/problems.ts'
 import { readOperation } from '../operation.ts'
 import { RewardsStatement, rewardsStatementToWire, type RewardsStatementRow } from './rewards-statement.ts'
 
-/** Returns one statement as a rewards statement (API behaviour, Statements). */
 export const getRewardsStatement = readOperation({
   url: '/v2/rewards/statements/:id',
   scope: 'rewards:read_statements',

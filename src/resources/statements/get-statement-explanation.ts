@@ -8,7 +8,6 @@ import { REWARD_ASSET } from './statement.ts'
 
 const Derived = (description: string) => Type.String({ description, examples: ['12.345678901234'] })
 
-/** Computes a statement again from the ledger, day by day (API behaviour, Statements). */
 export const getStatementExplanation = readOperation({
   url: '/v2/statements/:id/explanation',
   scope: 'statements:read_statement',

@@ -42,7 +42,6 @@ const Payment = NamedObject('StatementPayment', {
 })
 type Payment = Static<typeof Payment>
 
-/** Lists the payments of the customer's generated statements that owe an amount (API behaviour, Statements). */
 export const listPayments = operation({
   method: 'GET',
   url: '/v2/statements/payments',

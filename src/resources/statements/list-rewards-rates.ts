@@ -17,7 +17,6 @@ const RewardRate = NamedObject('RewardRate', {
 /** Most rates of an answer: the newest. A rate a month fills it in 83 years. */
 const RATES_MAX = 1_000
 
-/** Lists the annual reward rates by their first day, newest first (API behaviour, Statements). */
 export const listRewardsRates = operation({
   method: 'GET',
   url: '/v2/rewards/rates',

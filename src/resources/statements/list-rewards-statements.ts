@@ -10,7 +10,6 @@ import {
   type RewardsStatementRow,
 } from './rewards-statement.ts'
 
-/** Lists the customer's statements as rewards statements, latest period first (API behaviour, Statements). */
 export const listRewardsStatements = operation({
   method: 'GET',
   url: '/v2/rewards/statements',

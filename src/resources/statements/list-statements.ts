@@ -12,7 +12,6 @@ import {
   type StatementRow,
 } from './statement.ts'
 
-/** Lists the customer's statements, by period start (API behaviour, Statements). */
 export const listStatements = operation({
   method: 'GET',
   url: '/v2/statements',

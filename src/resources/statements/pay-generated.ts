@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Closed } from '../../contract/fields.ts'
+import { Amount, Closed, Items, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { operatorOperation } from '../operation.ts'
 import { payStatements } from './pay-statements.ts'
@@ -16,6 +16,15 @@ export const payGenerated = operatorOperation({
       Type.String({ maxLength: 7, description: 'Only the statement of this month: YYYY-MM.' }),
     ),
   }),
+  reply: Items(
+    Type.Object({
+      customer_id: Uuid('Customer.'),
+      statement_id: Uuid('Statement.'),
+      ref_id: Type.String({ description: 'The `ref_id` of the statement.' }),
+      amount_paid: Amount('What was paid.'),
+      transfer_id: Type.Optional(Uuid('The credit; absent where nothing was owed.')),
+    }),
+  ),
   async run({ body, customerId, origin, shared }) {
     const period = body.period === undefined ? undefined : periodOf(body.period)
     if (body.period !== undefined && period === undefined)

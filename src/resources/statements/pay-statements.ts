@@ -5,7 +5,8 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { readClock } from '../../db/ids.ts'
-import { balanceMacs, forgedBalances } from '../../money/ledger/balance-macs.ts'
+import { forgedBalances } from '../../audit/balance-macs.ts'
+import { ownRowMacs } from '../../audit/row-macs.ts'
 import { onPlatform, onProfile } from '../../money/ledger/entries.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import { post } from '../../money/movements/post.ts'
@@ -20,8 +21,8 @@ import {
   REWARD_ASSET,
   type ChangedStatement,
 } from './statement.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 
 export interface Paid {
   customer_id: string
@@ -79,15 +80,14 @@ async function payOnce(
   id: string,
   origin: Origin,
 ): Promise<Paid | undefined> {
-  for (let attempt = 1; attempt < ATTEMPTS_MAX; attempt++) {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     try {
       return await transaction(db, (tx) => pay(tx, customerId, id, origin))
     } catch (error) {
       // Another movement created the same balance first; now it exists.
-      if (!isRetryable(error)) throw error
+      if (!isRetryable(error) || attempt === ATTEMPTS_MAX) throw error
     }
   }
-  return transaction(db, (tx) => pay(tx, customerId, id, origin))
 }
 
 interface Owed {
@@ -108,7 +108,7 @@ interface Owed {
 async function requireOwed(tx: Transaction, customerId: string, id: string, owed: Owed): Promise<void> {
   const { ref_id, asset, total_amount_owed, generated_at, is_paid } = owed
   if (is_paid) throw new Error(`statement ${id} was paid before (bursar verify)`)
-  const [forged] = await forgedBalances(tx, await balanceMacs(), customerId, REWARD_ASSET)
+  const [forged] = await forgedBalances(tx, await ownRowMacs(), customerId, REWARD_ASSET)
   if (forged !== undefined) throw new Error(`statement ${id} is not paid: ${forged} (bursar verify)`)
   await holdRewardRates(tx)
   const period = periodOf(owed.period_start.slice(0, 7))!

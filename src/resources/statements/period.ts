@@ -1,6 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
 
-/** A calendar month in UTC, the period of a statement. */
 export interface Period {
   /** YYYY-MM. */
   name: string

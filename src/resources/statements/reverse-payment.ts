@@ -3,18 +3,16 @@ import type { Origin } from '../../contract/actor.ts'
 import { parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { recordChanges } from '../../audit/audit.ts'
 import { onPlatform, onProfile } from '../../money/ledger/entries.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import { post } from '../../money/movements/post.ts'
-import { audited } from '../../money/records/audited.ts'
+import { audited } from '../../audit/audited.ts'
 
-/** A payment of a reward that was taken back. */
 export interface Reversed {
   customer_id: string
   statement_id: string
   amount: string
-  /** The debit. */
   transfer_id: string
 }
 

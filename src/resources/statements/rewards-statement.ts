@@ -4,7 +4,6 @@ import { StatementFiles } from './statement.ts'
 
 export const REWARDS_STATEMENT_TYPE = 'STATEMENT_TYPE_MONTHLY_REWARDS'
 
-/** A statement in the shape of the rewards operations (API behaviour, Statements). */
 export const RewardsStatement = NamedObject('RewardsStatement', {
   id: Uuid('Statement id: the same as in List Statements.'),
   ref_id: Type.String({ description: 'Client-visible reference.' }),

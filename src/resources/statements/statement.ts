@@ -29,7 +29,6 @@ export const StatementFiles = Type.Array(
   { description: 'Files of the statement: none, because its amounts are all in the record.' },
 )
 
-/** A periodic statement of a customer (API behaviour, Statements). */
 export const Statement = NamedObject('Statement', {
   id: Uuid('Statement id.'),
   ref_id: Type.String({ description: 'Client-visible reference.' }),

@@ -13,11 +13,13 @@ import {
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
-  withdrawalOf,
+  withdraw,
 } from '../../../test/support.ts'
+import { availableOf, onChain, readTransfer } from '../../../test/payouts.ts'
+import { settle } from '../../../test/work-off.ts'
 import type { ClientScope } from '../../contract/scopes.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import { NodeRefusal } from '../../chains/node-failure.ts'
+import { NodeRefusal } from '../../networks/node-failure.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import { CANCELLED_BY } from '../../rails/payouts/cancel-withdrawal.ts'
@@ -30,37 +32,6 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function withdraw(customer: TestCustomer): Promise<Transfer> {
-  const { status, body } = await customer.call<Transfer>(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(customer),
-  )
-  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
-  return body
-}
-const read = async (customer: TestCustomer, id: string) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
-const available = async (customer: TestCustomer) =>
-  (await customer.call(`GET`, `/v2/profiles/${customer.profile_id}/balances/USD`)).body.available
-
-async function settle(rounds = 5): Promise<void> {
-  for (let round = 1; round <= rounds; round++) {
-    await service.db.query(
-      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
-    )
-    await settleWithdrawals(service.db, service.networks)
-  }
-}
-
-/** Counts the transactions of a withdrawal on its network. */
-async function onChain(id: string): Promise<number> {
-  const { rowCount } = await service.db.query(
-    `select from simulated_chain where position(convert_to($1, 'UTF8') in raw_transaction) > 0`,
-    [id],
-  )
-  return rowCount!
-}
 const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
 
 const cancel = (customer: TestCustomer, id: string, body?: object) =>
@@ -100,10 +71,10 @@ describe('Cancel Transfer', () => {
       },
     })
     expect((await cancel(customer, created.id, {})).body).toEqual(answer.body)
-    expect(await read(customer, created.id)).toEqual(answer.body)
-    expect(await available(customer)).toBe('100')
-    await settle()
-    expect([await available(customer), await onChain(created.id)]).toEqual(['100', 0])
+    expect(await readTransfer(customer, created)).toEqual(answer.body)
+    expect(await availableOf(customer)).toBe('100')
+    await settle(service)
+    expect([await availableOf(customer), await onChain(service.db, created.id)]).toEqual(['100', 0])
     await requireClean()
   })
 
@@ -121,14 +92,14 @@ describe('Cancel Transfer', () => {
       } as const
       await freeze(service.db, TEST_ORIGIN, target[kind], 'OPERATOR', 'a leak')
       try {
-        await settle(2)
+        await settle(service, 2)
         expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
-        expect(await available(customer)).toBe('100')
+        expect(await availableOf(customer)).toBe('100')
       } finally {
         await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target[kind])
       }
-      await settle()
-      expect([await available(customer), await onChain(id)]).toEqual(['100', 0])
+      await settle(service)
+      expect([await availableOf(customer), await onChain(service.db, id)]).toEqual(['100', 0])
       await requireClean()
     },
   )
@@ -156,13 +127,13 @@ describe('Cancel Transfer', () => {
     expect(await cancel(customer, id)).toMatchObject(
       refusal(id, 'PENDING', 'is signed: it may be paid already'),
     )
-    await settle()
+    await settle(service)
     expect(await cancel(customer, id)).toMatchObject(refusal(id, 'COMPLETED', 'is COMPLETED'))
     const become = 'update transfers set status = $2 where id = $1'
     await service.db.query(become, [id, 'FAILED'])
     expect(await cancel(customer, id)).toMatchObject(refusal(id, 'FAILED', 'is FAILED'))
     await service.db.query(become, [id, 'COMPLETED'])
-    expect(await onChain(id)).toBe(1)
+    expect(await onChain(service.db, id)).toBe(1)
     await requireClean()
   })
 
@@ -187,9 +158,9 @@ describe('Cancel Transfer', () => {
         status: 403,
         body: { meta: { required_scope: SCOPE[type], found_scopes: [SCOPE[other]] } },
       })
-      expect(await read(customer, made[type].id)).toEqual(made[type])
+      expect(await readTransfer(customer, { id: made[type].id })).toEqual(made[type])
       expect(await holders[type]('POST', path)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
     }
-    expect(await available(customer)).toBe('100')
+    expect(await availableOf(customer)).toBe('100')
   })
 })

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { magicAddress } from '../../chains/simulated/magic-addresses.ts'
+import { magicAddress } from '../../networks/simulated/magic-addresses.ts'
 import {
   atEnd,
   credit,

@@ -38,9 +38,9 @@ import { Transfer } from '../../money/ledger/transfer.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { Queryable } from '../../db/database.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import { memoRefusal } from '../../chains/destination-rules.ts'
-import type { Networks } from '../../chains/network.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { memoRefusal } from '../../contract/addresses/destination-rules.ts'
+import type { Networks } from '../../networks/network.ts'
 
 const Name = Text(200, 'Name.', 1)
 

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { transaction } from '../../db/database.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import type { PayoutNetwork, NetworkAdapter } from '../../chains/network.ts'
-import { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import type { PayoutNetwork, NetworkAdapter } from '../../networks/network.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
@@ -205,7 +205,7 @@ describe('Create Crypto Withdrawals', () => {
         return () => (commits++ === 0 ? target.connect() : new Promise(() => undefined))
       },
     })
-    const ledger = new Ledger(dying, { macs: new WithdrawalMacs(MASTER_KEYS) })
+    const ledger = new Ledger(dying, { macs: new RowMacs(MASTER_KEYS) })
     const { db: shared, networks, settings } = service
     void createCryptoWithdrawals.run({
       ...{

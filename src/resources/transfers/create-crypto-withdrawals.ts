@@ -26,7 +26,7 @@ const WITHDRAWALS_MAX = 1_000
 const CHECKED_AT_ONCE = 64
 
 /** Does `work` for each item, and gives other requests their turn in between. */
-async function inParts<Item, Result>(
+async function yieldingMap<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
 ): Promise<PromiseSettledResult<Result>[]> {
@@ -124,14 +124,14 @@ export const createCryptoWithdrawals = operation({
       if (item instanceof Problem) throw item
       return checkWithdrawal(item, { networks, settings })
     }
-    const checked = await inParts(body.withdrawals, check)
+    const checked = await yieldingMap(body.withdrawals, check)
     // One read of the balances: no node is asked about a withdrawal that they surely cannot pay.
     const short = await surelyShort(
       db,
       customerId,
       checked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
     )
-    const checks = await inParts(checked, async (one) => {
+    const checks = await yieldingMap(checked, async (one) => {
       if (one.status === 'rejected') throw one.reason
       if (one.value.needsEstimate && !short.has(one.value))
         await askNodes(() => requireEstimatedFee(shared, one.value, { networks, settings }))

@@ -17,6 +17,8 @@ import {
   type TestService,
   newHolder,
 } from '../../../test/support.ts'
+import { availableOf, readTransfer } from '../../../test/payouts.ts'
+import { settle as settleAll } from '../../../test/work-off.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
@@ -24,8 +26,8 @@ import {
   MAGIC_OUTCOMES,
   magicAccountNumber,
   type MagicOutcome,
-} from '../../chains/simulated/magic-addresses.ts'
-import type { Networks } from '../../chains/network.ts'
+} from '../../networks/simulated/magic-addresses.ts'
+import type { Networks } from '../../networks/network.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 
 const ACCOUNTS = '/v2/transfer/fiat-accounts'
@@ -87,10 +89,7 @@ async function newProfile(): Promise<string> {
   return profile_id
 }
 
-async function available(profile_id: string): Promise<string> {
-  const { body } = await customer.call('GET', `/v2/profiles/${profile_id}/balances/USD`)
-  return body.available as string
-}
+const available = (profile_id: string) => availableOf({ ...customer, profile_id })
 
 async function withdrawn(body: object): Promise<Transfer> {
   const answer = await customer.call<Transfer>('POST', WITHDRAWALS, { asset: 'USD', ...body })
@@ -98,20 +97,11 @@ async function withdrawn(body: object): Promise<Transfer> {
   return answer.body
 }
 
-const read = async ({ id }: Transfer) =>
-  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+const read = (transfer: Transfer) => readTransfer(customer, transfer)
 
 /** More worker rounds than any wire needs. */
 const ROUNDS = 8
-async function settle(networks: Networks = service.networks): Promise<void> {
-  for (let round = 1; round <= ROUNDS; round++) {
-    await settleWithdrawals(service.db, networks)
-    await service.db.query(
-      'update outgoing_transfers set due_at = (select clock_timestamp()) where customer_id = $1 and due_at is not null',
-      [customer.customer_id],
-    )
-  }
-}
+const settle = (networks: Networks = service.networks) => settleAll({ db: service.db, networks }, ROUNDS)
 
 /** Reads the wires that have left the bank for this transfer. */
 async function wiresOf({ id }: Transfer) {

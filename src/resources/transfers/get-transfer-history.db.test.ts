@@ -9,6 +9,7 @@ import {
   fetchToken,
   newCustomer,
   startTestService,
+  withdraw as order,
   withdrawalOf,
   type TestCustomer,
   type TestService,
@@ -68,15 +69,7 @@ const historyOf = async (id: string, call = customer.call): Promise<History> =>
 const verificationOf = async (id: string): Promise<Verification> =>
   (await customer.call<Verification>('GET', `/v2/transfer/transfers/${id}/verification`)).body
 
-async function withdraw(): Promise<string> {
-  const { status, body } = await customer.call<{ id: string }>(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(customer),
-  )
-  expect(status).toBe(200)
-  return body.id
-}
+const withdraw = async () => (await order(customer)).id
 
 describe('Get Transfer History', () => {
   test('a withdrawal: who asked, the entries with balances, the transaction, the events', async () => {

@@ -5,8 +5,8 @@ import type { Scope } from '../../contract/scopes.ts'
 import { EVER } from '../../http/lists.ts'
 import { readTransfer, Transfer } from '../../money/ledger/transfer.ts'
 import { readOperation } from '../operation.ts'
-import { namesAll } from '../../money/records/actor-names.ts'
-import { AuditLogRecord, selectAuditRecords } from '../../money/records/audit-record.ts'
+import { namesAll } from '../../audit/actor-names.ts'
+import { AuditLogRecord, selectAuditRecords } from '../../audit/audit-record.ts'
 import { Event } from '../../money/records/event.ts'
 import { selectFeesOf, TransferFees } from './transfer-fees.ts'
 import {
@@ -58,7 +58,6 @@ const TransferHistory = Type.Object({
   ),
 })
 
-/** Tells all that happened to a transfer, each part by the records that prove it (API behaviour, Transfer history). */
 export const getTransferHistory = readOperation({
   url: '/v2/transfer/transfers/:id/history',
   scope: 'transfer:read_transfer',

@@ -3,13 +3,13 @@ import {
   credit,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  withdraw as order,
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
+import { settle } from '../../../test/work-off.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import { magicAddress } from '../../chains/simulated/magic-addresses.ts'
-import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
+import { magicAddress } from '../../networks/simulated/magic-addresses.ts'
 
 let service: TestService
 let customer: TestCustomer
@@ -22,32 +22,14 @@ afterAll(() => service.close())
 
 const read = (id: string, of = customer) => of.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)
 
-async function withdraw(changes: Record<string, unknown> = {}): Promise<Transfer> {
-  const { status, body } = await customer.call<Transfer>(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(customer, changes),
-  )
-  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
-  return body
-}
-
-/** Runs the worker until nothing is due. */
-async function settle(): Promise<void> {
-  for (let round = 1; round <= 5; round++) {
-    await service.db.query(
-      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
-    )
-    await settleWithdrawals(service.db, service.networks)
-  }
-}
+const withdraw = (changes?: Record<string, unknown>) => order(customer, changes)
 
 describe('Get Transfer', () => {
   test('a withdrawal is read as it was created, and with its transaction once the network has confirmed it', async () => {
     const created = await withdraw({ metadata: { order: '1041' } })
     expect(await read(created.id)).toMatchObject({ status: 200, body: created })
     expect((await read(created.id.toUpperCase())).body).toEqual(created)
-    await settle()
+    await settle(service)
     expect((await read(created.id)).body).toEqual({
       ...created,
       status: 'COMPLETED',
@@ -63,7 +45,7 @@ describe('Get Transfer', () => {
     const before = await balance()
     const destination_address = magicAddress('ETHEREUM', 'INVALID_DESTINATION_ADDRESS')!
     const { id } = await withdraw({ destination_address })
-    await settle()
+    await settle(service)
     const { body } = await read(id)
     expect(body).toMatchObject({
       status: 'FAILED',

@@ -2,7 +2,6 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { readOperation } from '../operation.ts'
 import { readTransfer, Transfer } from '../../money/ledger/transfer.ts'
 
-/** Reads one transfer by id (API behaviour, Transfers). */
 export const getTransfer = readOperation({
   url: '/v2/transfer/transfers/:id',
   scope: 'transfer:read_transfer',

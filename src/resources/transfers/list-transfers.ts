@@ -7,7 +7,6 @@ import { operation, type ListQuery } from '../operation.ts'
 import { Transfer, TRANSFER_COLUMNS, transferToWire, type TransferRow } from '../../money/ledger/transfer.ts'
 import { filtered, transferFilters } from './transfer-filters.ts'
 
-/** Lists the customer's transfers (API behaviour, Transfers). */
 export const listTransfers = operation({
   method: 'GET',
   url: '/v2/transfer/transfers',

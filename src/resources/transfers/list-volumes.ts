@@ -42,7 +42,6 @@ type Volumes = Static<typeof ListVolumesReply>
 /** The answers by customer and filters. */
 const reused = reusedAnswers<Volumes>()
 
-/** Sums the customer's transfers, of the last 24 hours without another time (API behaviour, Transfers). */
 export const listVolumes = operation({
   method: 'GET',
   url: '/v2/transfer/volumes',

@@ -7,8 +7,8 @@ import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { amountsAt, scheduledFee, termsOf } from '../../money/movements/crypto-withdrawal.ts'
 import { estimatedFee } from '../../money/movements/estimated-fee.ts'
-import { audited } from '../../money/records/audited.ts'
-import { recordChanges } from '../../money/ledger/audit.ts'
+import { audited } from '../../audit/audited.ts'
+import { recordChanges } from '../../audit/audit.ts'
 
 /** Most unused and unexpired quotes of a customer. Used quotes do not count: each withdrawal costs a fee. */
 export const OPEN_QUOTES_MAX = 1_000

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { canonicalAddress } from '../../chains/addresses.ts'
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import { Amount, AssetSymbol, Metadata, Network, OneOf, WIRE_MEMO_LENGTH_MAX } from '../../contract/fields.ts'
 import { SecondaryStatusName } from '../../contract/transfer-status.ts'

@@ -17,7 +17,6 @@ const TransferVerification = Type.Object({
   ),
 })
 
-/** Derives the entries of one transfer again (API behaviour, Transfer history). */
 export const verifyTransfer = readOperation({
   url: '/v2/transfer/transfers/:id/verification',
   scope: 'transfer:read_transfer',

@@ -29,7 +29,6 @@ function requireTarget(url: string, field: string, settings: Settings): void {
   if (fault !== undefined) throw problem.badRequest(`${field} ${fault}`, field)
 }
 
-/** The members that each way of authentication needs, and those that it may have besides. */
 const MEMBERS: Record<WebhookAuth['type'], { needs: Member[]; allows: Member[] }> = {
   NONE: { needs: [], allows: [] },
   API_KEY: { needs: ['header', 'key'], allows: [] },

@@ -29,9 +29,10 @@ import {
   requireValid,
   withoutSecret,
 } from './check-webhook.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { takeLock } from '../../db/locks.ts'
 import { Closed } from '../../contract/fields.ts'
+import { requireRoom } from '../../money/records/record-limits.ts'
 
 const CreateWebhookBody = Closed({
   name: WebhookFields.name,
@@ -91,17 +92,7 @@ export const createWebhook = operation({
     secret: Type.String({ description: 'The signing secret. It is not shown again.' }),
   }),
   problems: ['not-found', 'already-exists', 'approval-required', 'approval-ended'],
-  async run({
-    query: { approval_id },
-    body,
-    customerId,
-    origin,
-    db,
-    settings,
-    webhookSecrets,
-    policies,
-    limits,
-  }) {
+  async run({ query: { approval_id }, body, customerId, origin, db, settings, webhookSecrets, policies }) {
     requireValid(body, settings)
     const change = {
       subject: 'WEBHOOKS',
@@ -117,7 +108,7 @@ export const createWebhook = operation({
       insert: () =>
         withApprovedChange(db, policies, asked, async (tx) => {
           await takeLock(tx, 'activeEndpoints', customerId)
-          await limits.requireRoom(tx, customerId, 'webhooks')
+          await requireRoom(tx, customerId, 'webhooks')
           await requireProfiles(tx, customerId, body.profile_ids)
           if (body.status !== 'DISABLED') await requireRoomForWebhook(tx, customerId)
           const made = await insertWebhook(tx, webhookSecrets, customerId, body)

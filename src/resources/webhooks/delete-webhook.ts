@@ -10,7 +10,7 @@ import {
   type WebhookRow,
   webhookToWire,
 } from '../../money/records/webhook.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 import { transaction } from '../../db/database.ts'
 
 /**

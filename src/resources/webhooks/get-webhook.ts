@@ -2,7 +2,6 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { readOperation } from '../operation.ts'
 import { requireWebhook, Webhook } from '../../money/records/webhook.ts'
 
-/** Reads one of the customer's endpoints (API behaviour, Webhooks). */
 export const getWebhook = readOperation({
   url: '/v2/webhooks/:id',
   scope: 'webhooks:read_webhook',

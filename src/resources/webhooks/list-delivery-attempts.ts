@@ -7,7 +7,6 @@ import { operation } from '../operation.ts'
 import { requireWebhook } from '../../money/records/webhook.ts'
 import { ATTEMPT_COLUMNS, attemptToWire, WebhookAttempt } from '../../money/records/webhook-delivery.ts'
 
-/** Lists the attempts of a delivery, newest first (API behaviour, Webhooks). */
 export const listDeliveryAttempts = operation({
   method: 'GET',
   url: '/v2/webhooks/:id/deliveries/:delivery_id/attempts',

@@ -8,7 +8,7 @@ import { microsOf, nextCursor, pageOf, pageParameters } from '../../http/lists.t
 import { operation } from '../operation.ts'
 import { eventMatches, lockActiveWebhook } from '../../money/records/webhook.ts'
 import { startDeliveries } from '../../money/records/webhook-delivery.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /**
  * Most events that one request looks at. The request locks the endpoint's row meanwhile, so that the deliverer waits:

@@ -6,7 +6,7 @@ import { operation } from '../operation.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import { Webhook, WEBHOOK_COLUMNS, webhookToWire, type WebhookRow } from '../../money/records/webhook.ts'
 import { newSigningSecret } from '../../money/records/webhook-secrets.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /**
  * Gives an endpoint a new signing secret (API behaviour, Webhooks). Until `grace_seconds` have passed, deliveries carry

@@ -15,7 +15,7 @@ import {
   WebhookDelivery,
   type WebhookDeliveryRow,
 } from '../../money/records/webhook-delivery.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
 
 /**
  * Sends an example event to one endpoint (API behaviour, Webhooks). The event has `is_test`, so that no other endpoint

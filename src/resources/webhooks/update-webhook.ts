@@ -25,7 +25,7 @@ import {
   parsedUrl,
 } from './check-webhook.ts'
 import { findByName, withSecretDigest } from './create-webhook.ts'
-import { audited, changedMembers, recordNow } from '../../money/records/audited.ts'
+import { audited, changedMembers, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { takeLock } from '../../db/locks.ts'
 

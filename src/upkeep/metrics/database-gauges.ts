@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import { transaction, type Database } from '../../db/database.ts'
 import { HorizonUnknown, readHorizon } from '../../db/horizon.ts'
-import type { WaitingCode } from '../../chains/waiting.ts'
+import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { IS_NOT_BEGUN, PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 
@@ -330,7 +330,6 @@ const HORIZON_HELP =
   'Time since the oldest transaction under way began, where ascending lists and lists of events end; -1: it cannot be read.'
 
 type Sample = { labels: Record<string, string>; value: number }
-/** The samples of each gauge, by its name. */
 type Samples = Map<string, Sample[]>
 
 export function databaseGauges(registry: Registry, db: Database): void {

@@ -33,7 +33,6 @@ export type Loop =
   | 'address_book'
   | 'audit_heads'
 
-/** Counts the rounds of the worker and the withdrawals that end. */
 export interface WorkerMeter {
   round(loop: Loop, succeeded: boolean): void
   /** Counts records that a round could not work on, while it worked on the others. */
@@ -63,8 +62,6 @@ export class Metrics {
   readonly worker: WorkerMeter
   readonly deliveries: DeliveryMeter
   readonly screening: ScreeningMeter
-  /** Counts a request that a limit of its customer refuses. */
-  readonly limit: (limit: string) => void
   /** Counts a row that was changed or invented in the database, and is refused. */
   readonly forged: (table: string) => void
 
@@ -110,9 +107,12 @@ export class Metrics {
     this.worker = workerMeter(registers)
     this.deliveries = deliveryMeter(registers)
     this.screening = screeningMeter(registers)
-    const limited = refusals(registers, 'bursar_customer_limit_refused_total', 'limit', LIMIT_HELP)
-    this.limit = (limit) => limited.inc({ limit })
-    const forged = refusals(registers, 'bursar_forged_rows_total', 'table', FORGED_HELP)
+    const forged = new Counter({
+      name: 'bursar_forged_rows_total',
+      help: 'Rows that were refused because they were changed, invented or put back in the database, by table.',
+      labelNames: ['table'],
+      registers,
+    })
     this.forged = (table) => forged.inc({ table })
   }
 
@@ -221,13 +221,6 @@ function deliveryMeter(registers: Registry[]): DeliveryMeter {
     waited: (seconds) => waits.observe(seconds),
   }
 }
-
-const LIMIT_HELP = 'Requests refused by a limit of their API client or customer, by limit.'
-const FORGED_HELP =
-  'Rows that were refused because they were changed, invented or put back in the database, by table.'
-
-const refusals = (registers: Registry[], name: string, label: string, help: string) =>
-  new Counter({ name, help, labelNames: [label], registers })
 
 function screeningMeter(registers: Registry[]): ScreeningMeter {
   const questions = new Histogram({

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { Look } from '../../chains/look.ts'
-import type { NetworkStatus } from '../../chains/wallet-status.ts'
+import type { Look } from '../../rails/wallets/look.ts'
+import type { NetworkStatus } from '../../networks/wallet-status.ts'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Seen } from '../../rails/treasury/watch-custody.ts'
 import { REASON_LABELS } from './database-gauges.ts'

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
-import { deleteOldTransactions } from '../../chains/simulated/delete-old-transactions.ts'
+import { deleteOldTransactions } from '../../networks/simulated/delete-old-transactions.ts'
 import { deleteExpiredQuotes, deleteUsedQuotes } from '../../money/records/fee-quotes.ts'
 import { deleteEndedWindows } from '../../governance/policy/policy-windows.ts'
 import { deleteOldTraces } from '../../money/records/traces.ts'

@@ -1,0 +1,14 @@
+import { formatAmount, parseStoredAmount } from '../../src/contract/assets/amount.ts'
+
+/** Decimals of the family's coins: one coin is 100,000,000 minor units. */
+export const DECIMALS = 8
+
+/** The minor units of a decimal string of coins. */
+export const minorOf = (amount: string): bigint => parseStoredAmount(amount, DECIMALS)
+/** The decimal string of minor units. */
+export const decimalOf = (minor: bigint): string => formatAmount(minor, DECIMALS)
+
+export const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+export const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+export const sum = (amounts: readonly bigint[]): bigint =>
+  amounts.reduce((total, amount) => total + amount, 0n)

@@ -1,0 +1,200 @@
+import type { Hex } from 'viem'
+import { parseGwei } from 'viem/utils'
+import { parseAmount } from '../../src/contract/assets/amount.ts'
+import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
+import type { Database } from '../../src/db/database.ts'
+import { broadcast, rebroadcast } from './broadcast.ts'
+import { tokensOf, type EvmChain } from './chain.ts'
+import { chainIdentity } from './chain-identity.ts'
+import { staleAfterFailures } from '../kit/stale-after-failures.ts'
+import { claimTransaction } from './claim.ts'
+import { hotWalletFollower } from './confirmations.ts'
+import { planMove } from './former-wallets.ts'
+import {
+  checkCredited,
+  confirmationsOf,
+  cursorAt,
+  newestInChain,
+  requireReceived,
+  verifyDeposits,
+} from './deposit-checks.ts'
+import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
+import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
+import { estimateFee } from './estimate-fee.ts'
+import { broughtBy, movedBy } from './moved.ts'
+import { status } from './network-status.ts'
+import { evmNode, headOf } from './node.ts'
+import { checkStatus } from './payment-status.ts'
+import { usedBy } from './nonce-used.ts'
+import { refill } from './refill.ts'
+import { refusesDestination } from './refusals.ts'
+import { askSigner, type AskedSigner } from './remote-signer.ts'
+import { replace } from './replace.ts'
+import { sign } from './sign.ts'
+import { sweep } from './sweeps/sweep.ts'
+import { sweepTermsOf, type SweepConfig } from './sweeps/worth.ts'
+import { rebroadcastTakenBack, resend } from './taken-back.ts'
+import type { EvmSigner } from './transaction.ts'
+import type { Mode } from '../../src/networks/chain-of-mode.ts'
+import type { AreGiven } from '../../src/networks/given-addresses.ts'
+import type { NetworkAdapter } from '../../src/networks/network.ts'
+
+/** One EVM network: the node, the keys and the limits. */
+export interface EvmConfig extends SweepConfig {
+  mode: Mode
+  /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
+  rpcUrl: string
+  /** The chain id that the node must answer to eth_chainId. The catalogue's main network unless given. */
+  chainId?: number
+  /** Pays withdrawals, and sends gas to deposit addresses. */
+  hotWallet: EvmSigner
+  /** Wallets that pay withdrawals beside it. */
+  furtherWallets?: EvmSigner[]
+  /** Signs for those of these whose key this process lacks. */
+  signer?: AskedSigner
+  /** Pays the gas for sweeping instead of the hot wallet. */
+  gasWallet?: EvmSigner
+  /** Addresses of cold storage: what they pay the hot wallets is a refill. */
+  coldAddresses?: readonly Hex[]
+  /** Wallets that paid before these. Stuck transactions of those with a key are replaced. */
+  formerWallets?: EvmSigner[]
+  /** Derives deposit addresses and signs for them. Without a key there are no addresses; a public key sweeps nothing. */
+  depositKey?: DepositKey
+  /** When a block is confirmed: at this number of confirmations (1 is the newest block), or by the network's own tag. */
+  confirmations: number | 'safe' | 'finalized'
+  /** The most that is offered for a unit of gas, in gwei. Above it withdrawals wait. */
+  maxFeePerGasCeiling: string
+  /** Addresses of tokens by asset, instead of the catalogue's: for test networks. */
+  tokens?: Record<string, string>
+  /** Most transactions of a wallet that are signed and not mined at a time. */
+  maxInFlight?: number | undefined
+  pollMs?: number
+  /** A transaction that has been pending for this long gets higher fees, if its own are below the current ones. */
+  stuckAfterMs?: number
+  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
+  reserveAfterMs?: number
+  /** An operator has reviewed the hot wallet's transactions with lower nonces: Bursar needs no record of them. */
+  firstNonce?: number
+  /**
+   * A second, independent node that must agree before a deposit is credited, from these amounts on (decimal strings by
+   * asset; every amount of an asset that is not named).
+   */
+  verify?: { rpcUrl: string; above: Record<string, string> }
+  /** Tells which deposit addresses are swept and count as custody. By default all in the database. */
+  areGiven?: AreGiven
+}
+
+const POLL_MS = 2_000
+const STUCK_AFTER_MS = 180_000
+/** Nodes keep some transactions of an account and drop those above: geth 16 when its pool is full, and 64 at most. */
+const IN_FLIGHT_MAX = 64
+
+/**
+ * Withdrawals and deposits over a real EVM node, by JSON-RPC. A withdrawal gets its nonce once, in the database
+ * transaction that stores the signed bytes. Replacements have the same nonce, so that the chain mines one of them. A
+ * signed withdrawal is never reported as refused.
+ */
+export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Database): NetworkAdapter {
+  const chain = openChain(network, config, db)
+  const keys = config.depositKey && depositKeysOf(config.depositKey)
+  const follower = hotWalletFollower(chain)
+  const deposits = depositReader(db, chain)
+  return staleAfterFailures<NetworkAdapter>(chain, {
+    pollMs: config.pollMs ?? POLL_MS,
+    signsAlone: true,
+    asksNode: true,
+    async ready() {
+      await headOf(chain.node)
+      await chain.ready()
+    },
+
+    // Withdrawals.
+    review: () => ({ verdict: 'PASS' }),
+    refusesDestination: (address) => refusesDestination(chain, address),
+    estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
+    sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
+    ...(config.signer !== undefined && {
+      checkWithSigner: (evidence) => config.signer!.check(network, evidence),
+      askSigner: (_db, asked) => askSigner(network, config.signer!, asked),
+    }),
+    broadcast: (withdrawals) => broadcast(chain, withdrawals),
+    checkStatus: (withdrawals) => checkStatus(db, chain, follower, withdrawals),
+    stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
+    replace: (_tx, withdrawals) => replace(chain, withdrawals),
+    rebroadcastTakenBack: () => rebroadcastTakenBack(db, chain),
+    rebroadcast: (kept) => rebroadcast(chain, kept),
+
+    // Deposits.
+    ...(keys !== undefined && {
+      newDepositAddress: async () => (id) => keys.newAddress(id),
+    }),
+    initialCursor: async (cursor) => (isCursor(cursor) ? undefined : initialCursor(chain)),
+    scanDeposits: (cursor) => deposits.scanDeposits(cursor),
+    newestBlock: () => deposits.newestBlock(),
+    seeDeposits: (cursor) => deposits.seeDeposits(cursor),
+    scanBlocks: (first, last) => deposits.scanBlocks(first, last),
+    verifyDeposits: (found) => verifyDeposits(chain, found),
+    confirmationsOf: (found) => confirmationsOf(chain, found),
+    checkCredited: (credited) => checkCredited(chain, credited),
+    newestInChain: (cursors) => newestInChain(chain, cursors),
+    cursorAt: (block) => cursorAt(chain, block),
+    ...(keys?.canSign && {
+      sweep: (round) => sweep(db, chain, keys, round),
+    }),
+
+    // Operators.
+    status: () => status(db, chain),
+    readHash: (text) => (/^0x[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined),
+    claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
+    planConsolidation: (tx, maxFeeRate) => planMove(tx, chain, maxFeeRate),
+    movedBy: (tx, hash) => movedBy(tx, chain, hash),
+    broughtBy: (from, hash) => broughtBy(from, chain, hash),
+    refill: (asset, amount, cold) => refill(chain, asset, amount, cold as readonly Hex[]),
+    resend: (ended) => resend(chain, ended),
+    usedBy: (withdrawal, hash) => usedBy(db, chain, withdrawal, hash),
+    requireReceived: (customerId, deposit) => requireReceived(db, chain, customerId, deposit),
+  })
+}
+
+/** Builds the network from its configuration. Throws an Error that names the rule which the configuration breaks. */
+function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): EvmChain {
+  const { family, gasAsset, chainId = 0 } = NETWORKS[network]
+  if (family !== 'evm') throw new Error(`${network} is no EVM network`)
+  const { confirmations } = config
+  if (typeof confirmations === 'number' && confirmations < 1)
+    throw new Error('confirmations must be at least 1')
+  const node = evmNode(config.rpcUrl)
+  const expected = config.chainId ?? chainId
+  const tokens = tokensOf(network, config.tokens ?? {})
+  const { verify } = config
+  const feeCeiling = parseGwei(config.maxFeePerGasCeiling)
+  return {
+    network,
+    mode: config.mode,
+    node,
+    chainId: expected,
+    gasAsset,
+    tokens,
+    hotWallet: config.hotWallet,
+    lanes: [config.hotWallet, ...(config.furtherWallets ?? [])],
+    formerWallets: config.formerWallets ?? [],
+    coldAddresses: config.coldAddresses ?? [],
+    ...(config.signer && { signer: config.signer }),
+    ...(config.gasWallet && { gasWallet: config.gasWallet }),
+    confirmations: typeof confirmations === 'number' ? BigInt(confirmations) : confirmations,
+    feeCeiling,
+    sweeps: sweepTermsOf(network, tokens, feeCeiling, config),
+    stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
+    reserveAfterMs: config.reserveAfterMs,
+    firstNonce: config.firstNonce ?? 0,
+    maxInFlight: config.maxInFlight ?? IN_FLIGHT_MAX,
+    ...(config.areGiven && { areGiven: config.areGiven }),
+    ...chainIdentity(network, expected, node, tokens, db),
+    ...(verify !== undefined && {
+      verify: {
+        node: evmNode(verify.rpcUrl),
+        above: (asset: string) => parseAmount(verify.above[asset] ?? '0', decimalsOf(asset))!,
+      },
+    }),
+  }
+}

@@ -1,0 +1,85 @@
+import type { Buffer } from 'node:buffer'
+import type { Hex } from 'viem'
+import { bytesToHex } from 'viem/utils'
+import { walletsOf, type EvmChain } from './chain.ts'
+import { NodeError, says } from './node.ts'
+import { hashesOf, isAsked, parse, signedBy, type Sent } from './transaction.ts'
+import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
+
+/**
+ * Broadcasts signed withdrawals. None is ever refused for good: it has a nonce, and is mined sooner or later. A
+ * withdrawal that the node does not accept now is broadcast again.
+ */
+export async function broadcast(
+  chain: EvmChain,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<BroadcastAnswer[]> {
+  await chain.ready()
+  const rejections = await send(chain, withdrawals)
+  return rejections.map((rejection) =>
+    rejection === undefined
+      ? { accepted: true }
+      : { accepted: false, reason: { code: 'NODE_REFUSED', detail: rejection.reason } },
+  )
+}
+
+/** Most transactions of a wallet that one call broadcasts again: nodes keep 64 of an account (geth). */
+export const REBROADCAST_MAX = 64
+
+/** Broadcasts unmined transactions again: of each wallet, those with the lowest nonces. Leaves out simulated ones. */
+export async function rebroadcast(chain: EvmChain, kept: readonly SignedTransaction[]): Promise<void> {
+  await chain.ready()
+  for (const { address } of walletsOf(chain)) {
+    const own = await signedBy(address, kept)
+    if (own.length === 0) continue
+    const count = await chain.node.call<Hex>('eth_getTransactionCount', address, 'latest')
+    const waiting = own
+      .filter(({ raw_transaction }) => !isAsked(raw_transaction) && nonceOf(raw_transaction) >= Number(count))
+      .sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
+    await send(
+      chain,
+      waiting.slice(0, REBROADCAST_MAX).map((one) => ({ ...one, replaced: [] })),
+    )
+  }
+}
+
+const nonceOf = (raw: Buffer): number => parse(raw).nonce
+
+/** Why a node does not accept a transaction now. */
+export interface Rejection {
+  reason: string
+  /** Its fees are too low for now: `replacement` raises them. */
+  isTooCheap: boolean
+}
+
+/**
+ * Broadcasts stored bytes in the order of their nonces. Returns for each the reason why the node does not accept it, or
+ * undefined. A transaction that the node already has, or that is mined, counts as accepted.
+ */
+export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rejection | undefined)[]> {
+  const inOrder = [...sent].sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
+  const answers = await chain.node.each<Hex>(
+    inOrder.map(({ raw_transaction }) => ['eth_sendRawTransaction', bytesToHex(raw_transaction)] as const),
+  )
+  const rejected = new Map(
+    inOrder.flatMap((one, index) => {
+      const answer = answers[index]
+      if (!(answer instanceof NodeError) || says(answer, 'known')) return []
+      const reason = `the node does not take nonce ${nonceOf(one.raw_transaction)} yet: ${answer.message}`
+      return [[one, { reason, isTooCheap: says(answer, 'feeTooLow') }] as const]
+    }),
+  )
+  // A node answers 'nonce too low' both for a mined transaction and for a transaction that can never be mined. Only a
+  // look-up shows which it is.
+  const known = await knownAmong(chain, [...rejected.keys()])
+  return sent.map((one) => (known.has(one) ? undefined : rejected.get(one)))
+}
+
+/** The transactions that the node has, or of which it has one that they replaced. */
+async function knownAmong(chain: EvmChain, sent: readonly Sent[]): Promise<Set<Sent>> {
+  const owners = sent.flatMap((one) => hashesOf(one).map((hash) => [one, hash] as const))
+  const seen = await chain.node.all<object | null>(
+    owners.map(([, hash]) => ['eth_getTransactionByHash', hash] as const),
+  )
+  return new Set(owners.filter((_, index) => seen[index] !== null).map(([one]) => one))
+}

@@ -1,0 +1,294 @@
+import { getAddress, hexToBigInt } from 'viem/utils'
+import type { Hex } from 'viem'
+import { parseStoredAmount } from '../../src/contract/assets/amount.ts'
+import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
+import { headersAt, isCursor, NATIVE_INDEX, numberOf } from './deposit-scan.ts'
+import { noteHoldings } from './sweeps/holdings.ts'
+import type { Database } from '../../src/db/database.ts'
+import { confirmedHead, depthText } from './confirmations.ts'
+import { headOf, type EvmNode, type Receipt } from './node.ts'
+import { balancesAt, offChain, type EvmChain } from './chain.ts'
+import { askSecondNode, requireSecondWord } from './second-word.ts'
+import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
+import type { FoundDeposit, CreditedStanding, DepositVerdict } from '../../src/networks/network.ts'
+
+/** Checks found deposits against further evidence, and finds credited deposits that the chain has lost. */
+
+const AGREES: DepositVerdict = { verdict: 'AGREES' }
+
+/** Most transactions whose receipts are read together: the receipt of a batch payment may have a thousand logs. */
+const TRANSACTIONS_MAX = 20
+
+/**
+ * Verifies each found deposit by its transaction's receipt; above the configured amount also by a second node, whose chain
+ * must have the same confirmed block with the same transfer in it.
+ */
+export async function verifyDeposits(
+  chain: EvmChain,
+  found: readonly FoundDeposit[],
+): Promise<DepositVerdict[]> {
+  await chain.ready()
+  const verdicts = new Map<FoundDeposit, DepositVerdict>()
+  for (const some of byTransactions(found)) {
+    const receipts = await receiptsOf(chain.node, some)
+    const asked: Parameters<typeof verifyBySecondNode>[2] = new Map()
+    for (const deposit of some) {
+      const objection = objectionOf(chain, deposit, receipts.get(deposit.crypto_tx_hash)!)
+      verdicts.set(
+        deposit,
+        objection === undefined
+          ? await verifyBySecondNode(chain, deposit, asked)
+          : { verdict: 'WAITS', detail: `the node ${objection}` },
+      )
+    }
+  }
+  return found.map((deposit) => verdicts.get(deposit)!)
+}
+
+/** The deposits in parts of at most `TRANSACTIONS_MAX` transactions each. */
+function byTransactions(deposits: readonly FoundDeposit[]): FoundDeposit[][] {
+  const hashes = [...new Set(deposits.map(({ crypto_tx_hash }) => crypto_tx_hash))]
+  const partOf = new Map(hashes.map((hash, index) => [hash, Math.floor(index / TRANSACTIONS_MAX)]))
+  const parts: FoundDeposit[][] = []
+  for (const deposit of deposits) (parts[partOf.get(deposit.crypto_tx_hash)!] ??= []).push(deposit)
+  return parts
+}
+
+/** The receipts of these deposits by hash, asked once for each transaction. Null where the node has none. */
+async function receiptsOf(
+  node: EvmNode,
+  found: readonly FoundDeposit[],
+): Promise<Map<string, Receipt | null>> {
+  const hashes = [...new Set(found.map(({ crypto_tx_hash }) => crypto_tx_hash))]
+  const receipts = await node.all<Receipt | null>(
+    hashes.map((hash) => ['eth_getTransactionReceipt', hash] as const),
+  )
+  return new Map(hashes.map((hash, index) => [hash, receipts[index]!]))
+}
+
+/** The objection of a receipt to a deposit; undefined where the two agree. */
+function objectionOf(chain: EvmChain, deposit: FoundDeposit, receipt: Receipt | null): string | undefined {
+  const { crypto_tx_hash: hash, crypto_tx_index: index, block } = deposit
+  if (receipt === null) return `has no receipt of ${hash}`
+  if (receipt.blockHash !== block?.hash) return `has ${hash} in block ${receipt.blockHash} now`
+  if (hexToBigInt(receipt.status) !== 1n) return `says that ${hash} was reverted`
+  const token = chain.tokens.get(deposit.asset)
+  if (token === undefined) return undefined
+  const log = receipt.logs.find(
+    (one) => logIndexOf(one) === index && getAddress(one.address) === token.address,
+  )
+  const [event, , recipient] = log?.topics ?? []
+  const isSame =
+    event === TRANSFER_TOPIC &&
+    recipient !== undefined &&
+    addressIn(recipient) === deposit.address &&
+    isAmount(chain, deposit, hexToBigInt(log!.data))
+  return isSame ? undefined : `has no such log in the receipt of ${hash}`
+}
+
+const isAmount = (chain: EvmChain, { asset, amount }: FoundDeposit, units: bigint) =>
+  amountOf(asset, offChain(chain, asset, units)) === amountOf(asset, amount)
+
+const amountOf = (asset: string, amount: string) => parseStoredAmount(amount, decimalsOf(asset))
+
+/** A deposit waits for a second node that lags or does not answer. A second node that disagrees stops the network. */
+async function verifyBySecondNode(
+  chain: EvmChain,
+  deposit: FoundDeposit,
+  asked: Map<string, ReturnType<typeof askSecondNode>>,
+): Promise<DepositVerdict> {
+  const { verify } = chain
+  if (verify === undefined) return AGREES
+  const isSmall = amountOf(deposit.asset, deposit.amount) < verify.above(deposit.asset)
+  if (isSmall && deposit.needsSecondNode !== true) return AGREES
+  const place = `${deposit.crypto_tx_hash} ${deposit.block!.hash}`
+  const question =
+    asked.get(place) ?? askSecondNode({ ...chain, verify }, deposit.block!, deposit.crypto_tx_hash)
+  asked.set(place, question)
+  const answer = await question
+  if ('waits' in answer)
+    return { verdict: 'WAITS', detail: `the second node ${answer.waits}`, secondNode: true }
+  const differs = 'differs' in answer ? answer.differs : objectionOfSecond(chain, deposit, answer)
+  if (differs === undefined) return AGREES
+  const { amount, asset, crypto_tx_hash } = deposit
+  return {
+    verdict: 'DISAGREES',
+    detail: `the second node ${differs}, for a deposit of ${amount} ${asset} by ${crypto_tx_hash}`,
+  }
+}
+
+function objectionOfSecond(
+  chain: EvmChain,
+  deposit: FoundDeposit,
+  { receipt, transaction }: { receipt: Receipt; transaction: { to: Hex | null; value: Hex } },
+): string | undefined {
+  const objection = objectionOf(chain, deposit, receipt)
+  if (objection !== undefined || chain.tokens.has(deposit.asset)) return objection
+  const isSame =
+    transaction.to !== null &&
+    getAddress(transaction.to) === deposit.address &&
+    isAmount(chain, deposit, hexToBigInt(transaction.value))
+  return isSame ? undefined : 'has another amount or recipient'
+}
+
+/** The confirmations of these deposits' blocks; a deposit of a simulated network has all that are asked for. */
+export async function confirmationsOf(chain: EvmChain, found: readonly FoundDeposit[]): Promise<number[]> {
+  await chain.ready()
+  const head = await headOf(chain.node)
+  return found.map(({ block }) => (block === undefined ? Infinity : Number(head - block.number) + 1))
+}
+
+// ---------------------------------------------------------------------------------------------- reorganisations
+
+/**
+ * Checks whether credited deposits are still in the chain. MOVED: another confirmed block has their transaction. GONE: no
+ * confirmed block has it, or the transaction makes another payment there.
+ */
+export async function checkCredited(
+  chain: EvmChain,
+  deposits: readonly FoundDeposit[],
+): Promise<CreditedStanding[]> {
+  await chain.ready()
+  const numbers = [...new Set(deposits.flatMap(({ block }) => block?.number ?? []))]
+  const head = await confirmedHead(chain)
+  const reached = numbers.filter((number) => number <= head)
+  const headers = await headersAt(chain, reached)
+  const hashAt = new Map(reached.map((number, index) => [number, headers[index]!.hash]))
+  const left = deposits.filter(({ block }) => block !== undefined && hashAt.get(block.number) !== block.hash)
+  const standings = new Map<FoundDeposit, CreditedStanding>()
+  for (const some of byTransactions(left)) {
+    const receipts = await receiptsOf(chain.node, some)
+    for (const deposit of some)
+      standings.set(deposit, standingAfter(chain, head, deposit, receipts.get(deposit.crypto_tx_hash)!))
+  }
+  return deposits.map((deposit) => standings.get(deposit) ?? 'THERE')
+}
+
+/** The standing of a deposit whose block the chain has dropped, by its transaction's receipt. */
+function standingAfter(
+  chain: EvmChain,
+  head: bigint,
+  deposit: FoundDeposit,
+  receipt: Receipt | null,
+): CreditedStanding {
+  if (receipt === null || hexToBigInt(receipt.blockNumber) > head) return 'GONE'
+  const block = { number: hexToBigInt(receipt.blockNumber), hash: receipt.blockHash }
+  const isThere =
+    deposit.crypto_tx_index === NATIVE_INDEX && !chain.tokens.has(deposit.asset)
+      ? objectionOf(chain, { ...deposit, block }, receipt) === undefined
+      : // Log indexes count through the block: in another block the same log may have another index.
+        receipt.logs.some(
+          (log) =>
+            objectionOf(chain, { ...deposit, block, crypto_tx_index: logIndexOf(log) }, receipt) ===
+            undefined,
+        )
+  return isThere ? 'MOVED' : 'GONE'
+}
+
+/** The first of these cursors whose block is confirmed and in the chain. */
+export async function newestInChain(
+  chain: EvmChain,
+  cursors: readonly string[],
+): Promise<string | undefined> {
+  await chain.ready()
+  const head = await confirmedHead(chain)
+  const known = cursors.filter((cursor) => numberOf(cursor) <= head)
+  const headers = await headersAt(chain, known.map(numberOf))
+  return known.find((cursor, index) => cursor.endsWith(`:${headers[index]!.hash}`))
+}
+
+/** The cursor after this block: reading goes on with the next one. */
+export async function cursorAt(chain: EvmChain, block: bigint): Promise<string> {
+  await chain.ready()
+  const [header] = await headersAt(chain, [block])
+  return `${block}:${header!.hash}`
+}
+
+// ---------------------------------------------------------------------------------------------- claimed by an operator
+
+/**
+ * Throws an Error unless the address received at least this amount in the transaction's block. Its balances at that block and
+ * at the one before must show so, at the second node, too. Nothing else shows an internal transfer, which a contract makes
+ * while it runs: it is in no transaction's value and no log. Marks the address to be swept.
+ */
+export async function requireReceived(
+  db: Database,
+  chain: EvmChain,
+  customerId: string,
+  { crypto_tx_hash: hash, address, asset, amount }: FoundDeposit,
+): Promise<void> {
+  await chain.ready()
+  if (asset !== chain.gasAsset && !chain.tokens.has(asset))
+    throw new Error(`${chain.network} does not support ${asset}`)
+  const receipt = await chain.node.call<Receipt | null>('eth_getTransactionReceipt', hash)
+  if (receipt === null) throw new Error(`the node has no receipt of ${hash}`)
+  if (hexToBigInt(receipt.status) !== 1n) throw new Error(`${hash} was reverted: it moved nothing`)
+  const block = hexToBigInt(receipt.blockNumber)
+  if (block > (await confirmedHead(chain)))
+    throw new Error(`${hash} is not confirmed yet (${depthText(chain.confirmations)})`)
+  await requireRead(db, chain, hash, block)
+  await requireInternal(chain, receipt, { crypto_tx_hash: hash, address, asset })
+  const second = await requireSecondWord(chain, receipt)
+  const place = [{ address: address as Hex, asset }]
+  for (const node of [chain.node, ...(second === undefined ? [] : [second.node])]) {
+    const asked = { ...chain, node }
+    const [[before], [after]] = await Promise.all([
+      balancesAt(asked, block - 1n, place),
+      balancesAt(asked, block, place),
+    ])
+    const received = offChain(chain, asset, after! > before! ? after! - before! : 0n)
+    const says = node === chain.node ? '' : ', says the second node'
+    if (amountOf(asset, received) < amountOf(asset, amount))
+      throw new Error(
+        `${address} has received ${received} ${asset} in the block of ${hash}, and not ${amount}${says}`,
+      )
+  }
+  await noteHoldings(db, chain, [{ customer_id: customerId, address, asset }])
+}
+
+/**
+ * Throws an Error for a payment that its block shows, as the value of the transaction or in a token's log: a rescan credits
+ * such a payment, and would credit it a second time.
+ */
+async function requireInternal(
+  chain: EvmChain,
+  receipt: Receipt,
+  { crypto_tx_hash: hash, address, asset }: Pick<FoundDeposit, 'crypto_tx_hash' | 'address' | 'asset'>,
+): Promise<void> {
+  const token = chain.tokens.get(asset)
+  const isShown =
+    token === undefined
+      ? await paysByValue(chain, hash, address)
+      : receipt.logs.some(paysToken(token, address))
+  if (isShown)
+    throw new Error(
+      `${hash} pays ${address} in a way that a scan sees: bursar deposits rescan of block ${hexToBigInt(receipt.blockNumber)} credits it`,
+    )
+}
+
+async function paysByValue({ node }: EvmChain, hash: string, address: string): Promise<boolean> {
+  const paying = await node.call<{ to: Hex | null; value: Hex } | null>('eth_getTransactionByHash', hash)
+  if (paying === null) throw new Error(`the node does not have ${hash}`)
+  return paying.to !== null && getAddress(paying.to) === address && hexToBigInt(paying.value) > 0n
+}
+
+const paysToken =
+  (token: { address: Hex }, address: string) =>
+  ({ address: contract, topics: [event, , recipient] }: Receipt['logs'][number]): boolean =>
+    getAddress(contract) === token.address &&
+    event === TRANSFER_TOPIC &&
+    recipient !== undefined &&
+    addressIn(recipient) === address
+
+/** Throws an Error unless the blocks up to this one were read: a later scan of them may credit the deposit again. */
+async function requireRead(db: Database, { network }: EvmChain, hash: string, block: bigint): Promise<void> {
+  const { rows } = await db.query<{ cursor: string }>(
+    'select cursor from network_cursors where network = $1',
+    [network],
+  )
+  const cursor = rows[0]?.cursor ?? null
+  if (isCursor(cursor) && numberOf(cursor) < block)
+    throw new Error(
+      `block ${block} with ${hash} is not read yet, only up to ${numberOf(cursor)}: a deposit in it may be credited by itself`,
+    )
+}

@@ -1,0 +1,142 @@
+import type { Hex } from 'viem'
+import { hexToBigInt } from 'viem/utils'
+import type { Queryable } from '../../src/db/database.ts'
+import { offChain, type EvmChain } from './chain.ts'
+import type { HotWalletFollower } from './confirmations.ts'
+import { NATIVE_INDEX } from './deposit-scan.ts'
+import { feePaid } from './fees.ts'
+import { at, NodeError, type Receipt } from './node.ts'
+import { doubtOf } from './second-word.ts'
+import { endOfAsked, endOfNonce } from './nonce-used.ts'
+import { refusalOf } from './refusals.ts'
+import { judgeAlone } from '../../src/networks/judge-alone.ts'
+import { amountIn, isAsked, loggedTransfer, logIndexOf, parse, type LoggedTransfer } from './transaction.ts'
+import type { BroadcastWithdrawal, PaymentStatus } from '../../src/networks/network.ts'
+
+/** How far the transaction of each withdrawal is, and the outcome of the confirmed ones. */
+export async function checkStatus(
+  db: Queryable,
+  chain: EvmChain,
+  { follow, markStale }: HotWalletFollower,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<PaymentStatus[]> {
+  await chain.ready()
+  // What the signer process has not answered yet has no hash, but what it is to replace has.
+  const signed = withdrawals.filter(
+    ({ raw_transaction, isAsked: isWaiting }) => isWaiting || !isAsked(raw_transaction),
+  )
+  const standings = new Map((await follow(signed)).map((standing, index) => [signed[index]!, standing]))
+  const statuses: PaymentStatus[] = []
+  for (const withdrawal of withdrawals) {
+    const standing = standings.get(withdrawal)
+    if (standing === undefined) {
+      statuses.push(await endOfAsked(chain, withdrawal))
+      continue
+    }
+    if (standing.state !== 'MINED') {
+      const used = 'isPassed' in standing ? await endOfNonce(db, chain, withdrawal) : undefined
+      const { state, isTooCheap } = standing
+      statuses.push(used ?? { state, ...(isTooCheap && { isTooCheap }) })
+      continue
+    }
+    if (!standing.isConfirmed) {
+      const { confirmations } = standing
+      statuses.push({ state: 'MINED', ...(confirmations && { confirmations }) })
+      continue
+    }
+    const { receipt } = standing
+    const outcome = await judgeAlone(() => believed(chain, withdrawal, receipt))
+    if (outcome.state === 'UNRESOLVED') markStale(receipt)
+    statuses.push(outcome)
+  }
+  return statuses
+}
+
+/** A failure refunds the withdrawal. By a single node's false word, the withdrawal would be both paid and refunded. */
+async function believed(
+  chain: EvmChain,
+  withdrawal: BroadcastWithdrawal,
+  receipt: Receipt,
+): Promise<PaymentStatus> {
+  const outcome = outcomeOf(chain, withdrawal, receipt)
+  if (outcome.state !== 'FAILED') return outcome
+  const reason = await doubtOf(chain, receipt)
+  const { networkFee, byRecipient, ...failed } = outcome
+  if (reason === undefined) {
+    const { to, data } = parse(withdrawal.raw_transaction)
+    const isTheirs = data === undefined ? await mayRunCode(chain, to, receipt) : byRecipient
+    return { ...failed, ...(networkFee && { networkFee }), ...(isTheirs && { byRecipient: true }) }
+  }
+  return {
+    state: 'UNRESOLVED',
+    reason,
+    crypto_tx_hash: receipt.transactionHash,
+    crypto_tx_index: NATIVE_INDEX,
+    ...(networkFee && { networkFee }),
+  }
+}
+
+/**
+ * The outcome of a withdrawal whose transaction is in a confirmed block. Its call is read from the signed bytes, since the
+ * configuration may have changed.
+ *
+ * Only status 0 fails the withdrawal: then nothing has moved (`believed` asks for a second word). Status 1 says that the
+ * transaction ran: money may have moved, and a refund may pay twice. An operator decides where the receipt lacks the token's
+ * log (nodes that are pruned or half synced give such receipts) or has another amount (a token that takes a fee).
+ */
+function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receipt): PaymentStatus {
+  const networkFee = feePaid(chain, receipt)
+  const { transactionHash: crypto_tx_hash, status } = receipt
+  const transaction = parse(withdrawal.raw_transaction)
+  if (status === '0x0') {
+    const refusal = refusalOf(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
+    // The recipient decides about the gas that a token's transfer to it takes.
+    const isFull = hexToBigInt(receipt.gasUsed) >= transaction.gas
+    return { state: 'FAILED', refusal, networkFee, ...(isFull && { byRecipient: true }) }
+  }
+  const unresolved = (detail: string, transfer?: LoggedTransfer): PaymentStatus => {
+    const crypto_tx_index = transfer === undefined ? NATIVE_INDEX : logIndexOf(transfer.log)
+    const reason = { code: 'UNRESOLVED', detail: `${detail}${RESOLVE}` } as const
+    return { state: 'UNRESOLVED', reason, crypto_tx_hash, crypto_tx_index, networkFee }
+  }
+  if (status !== '0x1')
+    return unresolved(`the receipt of ${crypto_tx_hash} does not say whether it succeeded`)
+  const confirmed = (crypto_tx_index: string): PaymentStatus => {
+    return { state: 'CONFIRMED', crypto_tx_hash, crypto_tx_index, networkFee }
+  }
+  if (transaction.data === undefined) return confirmed(NATIVE_INDEX)
+  const { asset } = withdrawal
+  const transfer = loggedTransfer(transaction, receipt)
+  if (transfer === undefined)
+    return unresolved(`${crypto_tx_hash} succeeded, and its receipt has no transfer of ${asset}`)
+  const asked = amountIn(transaction.data)
+  if (transfer.amount === asked) return confirmed(logIndexOf(transfer.log))
+  const text = (units: bigint) => amountText(chain, asset, units)
+  return unresolved(
+    `${asset} delivered ${text(transfer.amount)} of ${text(asked)} by ${crypto_tx_hash}`,
+    transfer,
+  )
+}
+
+/**
+ * Whether an address may have had code while the transaction ran: then its owner can have a payment of native coins fail. Without
+ * code it cannot. An account that gets code and loses it again within the block (EIP-7702) has another nonce after it.
+ */
+async function mayRunCode({ node }: EvmChain, address: Hex, { blockNumber }: Receipt): Promise<boolean> {
+  const blocks = [hexToBigInt(blockNumber) - 1n, hexToBigInt(blockNumber)].map(at)
+  const answers = await node.each<unknown>(
+    (['eth_getCode', 'eth_getTransactionCount'] as const).flatMap((method) =>
+      blocks.map((block) => [method, address, block] as const),
+    ),
+  )
+  const [codeBefore, code, nonceBefore, nonce] = answers
+  // A node without the state of that block cannot tell.
+  if (answers.some((answer) => answer instanceof NodeError)) return true
+  return codeBefore !== '0x' || code !== '0x' || nonceBefore !== nonce
+}
+
+const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
+
+/** An amount for people. A token that is not configured any more has unknown decimals. */
+const amountText = (chain: EvmChain, asset: string, units: bigint): string =>
+  asset === chain.gasAsset || chain.tokens.has(asset) ? offChain(chain, asset, units) : `${units} units`

@@ -1,0 +1,156 @@
+import { readFile } from 'node:fs/promises'
+import assert from 'node:assert/strict'
+import type { Hex, TransactionSerialized } from 'viem'
+import { Agent, request } from 'undici'
+import type { SigningEvidence } from '../../src/contract/approval.ts'
+import type { AskedWithdrawal, SignedTransaction, SignerAnswer } from '../../src/networks/network.ts'
+import { NodeFailure } from '../../src/networks/node-failure.ts'
+import { SIGNER_RECHECK_MS, type WaitingReason } from '../../src/networks/waiting.ts'
+import { parse, signedAs, signerAddressOf, signerOf, unsignedOf } from './transaction.ts'
+
+/** The signer answers, and a wallet's key cannot be used now. Other wallets may have theirs elsewhere. */
+class KeyFailure extends NodeFailure {}
+
+/** Where the signer process is: a unix socket, or TLS with a certificate for each side. Paths of files. */
+export type SignerAddress = { socket: string } | { url: string; ca: string; certificate: string; key: string }
+
+/** Has the keys of hot wallets, and is asked for each signature. */
+export interface AskedSigner {
+  ask(network: string, asked: AskedWithdrawal): Promise<SignerAnswer>
+  /** Why it would refuse each of these payments; null where it would not. */
+  check(network: string, evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
+  /** Why the key of a wallet could not be used a moment ago: until it can, the wallet takes no new withdrawal. */
+  keyFailure(wallet: Hex): WaitingReason | undefined
+  /** The next nonce of each of its wallets, by its journal; null where it was not opened. */
+  status?(): Promise<{ network: string; wallet: string; next_nonce: number | null }[]>
+}
+
+export interface SignerClient extends Required<AskedSigner> {
+  /** Changes its journal, with the approvals of people. Throws an Error where it refuses. */
+  change(change: object, approvals: readonly { jws: string }[]): Promise<{ signed?: string }>
+}
+
+const TIMEOUT_MS = 10_000
+/** A key that failed is tried with new withdrawals after this time, where nothing else has tried it. */
+const KEY_FAILURE_MS = 60_000
+
+/** Reads the files of a signer's address. */
+export async function signerClient(address: SignerAddress): Promise<SignerClient> {
+  const isSocket = 'socket' in address
+  const dispatcher = new Agent({
+    connect: isSocket
+      ? { socketPath: address.socket }
+      : {
+          ca: await readFile(address.ca),
+          cert: await readFile(address.certificate),
+          key: await readFile(address.key),
+        },
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+  })
+  const origin = isSocket ? 'http://signer' : address.url.replace(/\/+$/, '')
+  const call = async (path: string, body?: object) => {
+    try {
+      const reply = await request(`${origin}${path}`, {
+        dispatcher,
+        ...(body && {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        }),
+      })
+      return { status: reply.statusCode, body: (await reply.body.json()) as Record<string, unknown> }
+    } catch (error) {
+      throw new NodeFailure(`the signer does not answer: ${(error as Error).message}`)
+    }
+  }
+  const keyFailures = new Map<Hex, { reason: WaitingReason; at: number }>()
+  return {
+    async ask(network, { raw_transaction, evidence }) {
+      const wallet = await signerAddressOf(raw_transaction)
+      const unsigned = unsignedOf(raw_transaction)
+      const reply = await call('/v1/sign', { network, wallet, unsigned, ...evidence })
+      if (reply.status === 200) {
+        keyFailures.delete(wallet)
+        return { signed: await signedAnswer(wallet, unsigned, reply.body.signed as Hex) }
+      }
+      if (reply.status === 503) {
+        const detail = `the signer cannot use the key of ${wallet}: ${String(reply.body.refused)}`
+        keyFailures.set(wallet, { reason: { code: 'SIGNER_DOWN', detail }, at: performance.now() })
+        throw new KeyFailure(detail)
+      }
+      const detail = `the signer refuses it: ${String(reply.body.refused)}`
+      return {
+        reason: {
+          code: 'SIGNER_REFUSES',
+          detail,
+          ...(reply.body.early !== true && { recheckMs: SIGNER_RECHECK_MS }),
+        },
+      }
+    },
+    async check(network, evidence) {
+      const { status, body } = await call('/v1/check', {
+        payments: evidence.map((one) => ({ network, ...one })),
+      })
+      if (status !== 200) throw new NodeFailure(`the signer cannot judge: ${String(body.refused)}`)
+      return body.refused as (string | null)[]
+    },
+    async change(change, approvals) {
+      const { status, body } = await call('/v1/journal', { change, approvals })
+      if (status !== 200) throw new Error(`the signer refuses it: ${String(body.refused)}`)
+      return body
+    },
+    keyFailure(wallet) {
+      const { reason, at = -Infinity } = keyFailures.get(wallet) ?? {}
+      return performance.now() - at < KEY_FAILURE_MS ? reason : undefined
+    },
+    async status() {
+      const { status, body } = await call('/v1/status')
+      if (status !== 200) throw new NodeFailure(`the signer signs nothing: ${String(body.refused)}`)
+      return body.wallets as { network: string; wallet: string; next_nonce: number | null }[]
+    },
+  }
+}
+
+/** The signed bytes of an answer. Throws an AssertionError where they are of another transaction, or by another key. */
+export async function signedAnswer(wallet: Hex, unsigned: Hex, raw: Hex): Promise<SignedTransaction> {
+  assert((await signerOf(raw as TransactionSerialized)) === wallet, `it is not signed by ${wallet}`)
+  return signedAs({ address: wallet }, parse(unsigned), raw)
+}
+
+/** An answer that is not of the transaction is of no use, and must not hold up others. */
+function whyNoAnswer(error: Error): SignerAnswer {
+  const detail = error.message
+  return error instanceof NodeFailure
+    ? { reason: { code: 'SIGNER_DOWN', detail } }
+    : { reason: { code: 'SIGNER_REFUSES', detail: `the signer's answer cannot be used: ${detail}` } }
+}
+
+/**
+ * Asks the signer for each withdrawal, in the order of the nonces: its journal has no gaps. Where it does not answer, the others
+ * are not asked in this call; where a wallet's key cannot be used, those of this wallet.
+ */
+export async function askSigner(
+  network: string,
+  client: AskedSigner,
+  asked: readonly AskedWithdrawal[],
+): Promise<SignerAnswer[]> {
+  const nonceOf = (one: AskedWithdrawal) => parse(one.raw_transaction).nonce
+  const answers = new Map<AskedWithdrawal, SignerAnswer>()
+  let down: SignerAnswer | undefined
+  const keyless = new Map<Hex, SignerAnswer>()
+  for (const one of [...asked].sort((a, b) => nonceOf(a) - nonceOf(b))) {
+    const wallet = await signerAddressOf(one.raw_transaction)
+    const answer =
+      down ??
+      keyless.get(wallet) ??
+      (await client.ask(network, one).catch((error: Error) => {
+        const none = whyNoAnswer(error)
+        if (error instanceof KeyFailure) keyless.set(wallet, none)
+        else if (error instanceof NodeFailure) down = none
+        return none
+      }))
+    answers.set(one, answer)
+  }
+  return asked.map((one) => answers.get(one)!)
+}

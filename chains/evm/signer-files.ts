@@ -1,0 +1,39 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Hex } from 'viem'
+import { keccak256 } from 'viem/utils'
+import { SIGNER_RECHECK_MS } from '../../src/networks/waiting.ts'
+import { signedAnswer, type AskedSigner } from './remote-signer.ts'
+import { signerAddressOf, unsignedOf } from './transaction.ts'
+
+/**
+ * A signer on a machine without a network. Each question is a file of `requests`, named by the hash of the unsigned bytes, and
+ * a person brings the answer to the file of this name in `answers`. Nothing is removed: after a crash, the same is asked.
+ */
+export function signerByFiles(folder: string): AskedSigner {
+  const [requests, answers] = ['requests', 'answers'].map((name) => join(folder, name)) as [string, string]
+  return {
+    async ask(network, { raw_transaction, evidence }) {
+      const [wallet, unsigned] = [await signerAddressOf(raw_transaction), unsignedOf(raw_transaction)]
+      const name = keccak256(unsigned)
+      const answer = await readFile(join(answers, name), 'utf8').catch(noneIfMissing)
+      if (answer !== undefined) return { signed: await signedAnswer(wallet, unsigned, answer.trim() as Hex) }
+      for (const path of [requests, answers]) await mkdir(path, { recursive: true })
+      // Who carries the requests away finds each as a whole.
+      const path = join(requests, name)
+      await writeFile(join(folder, name), JSON.stringify({ network, wallet, unsigned, ...evidence }), {
+        mode: 0o600,
+      })
+      await rename(join(folder, name), path)
+      const detail = `${path} waits for its answer`
+      return { reason: { code: 'WAITING_SIGNATURE', detail, recheckMs: SIGNER_RECHECK_MS } }
+    },
+    // Its rules are on its machine.
+    check: async (_, evidence) => evidence.map(() => null),
+    keyFailure: () => undefined,
+  }
+}
+
+const noneIfMissing = (error: NodeJS.ErrnoException): undefined => {
+  if (error.code !== 'ENOENT') throw error
+}

@@ -1,0 +1,638 @@
+/*
+ * Invariants of SOLANA, wherever it fails and however many workers there are:
+ * 1. the chain makes each withdrawal once, with the exact amount, or the withdrawal is refunded and never made;
+ * 2. no two withdrawals share a value of a nonce, unless the first is proven void;
+ * 3. the ledger's custody equals the hot wallet and its nonce accounts, to the last lamport;
+ * 4. nothing stays in flight.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { base58 } from '@scure/base'
+import type { Address } from '@solana/addresses'
+import { dieAtEachStep, failing } from '../../test/failures.ts'
+import { EVERY_STEP } from '../../test/every-step.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { runtime, SolanaNode } from '../../test/solana-node.ts'
+import { newCustomer, startTestService, TEST_ORIGIN } from '../../test/support.ts'
+import type { TestCustomer, TestService } from '../../test/support.ts'
+import { keptOf, order, readTransfer, settle, sumOn, work } from '../../test/payouts-on.ts'
+import { parseAmount } from '../../src/contract/assets/amount.ts'
+import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
+import type { Transfer } from '../../src/money/ledger/transfer.ts'
+import { verify } from '../../src/money/verify/verify.ts'
+import { isFrozen, postSweep } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
+import { transaction } from '../../src/db/database.ts'
+import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
+import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
+import type { Networks, Signing } from '../../src/networks/network.ts'
+import { solanaAdapter, type SolanaConfig } from './adapter.ts'
+import { associatedOf, TOKEN, TOKEN_2022, transferSol } from './instructions.ts'
+import { laneAccounts } from './lanes.ts'
+import { signerOfSeed } from './keys.ts'
+import { parse, parsePayment, paymentIn, signPayment } from './transaction.ts'
+
+let service: TestService
+
+beforeEach(async () => {
+  service = await startTestService()
+})
+afterEach(() => service.close())
+
+const newAddress = (): Address => signerOfSeed(randomBytes(32)).address
+
+/** A chain, with a hot wallet that has these funds and its lanes. */
+async function newWallet(funds: Record<string, string>, changes: Partial<SolanaConfig> = {}) {
+  const node = await SolanaNode.start()
+  const hotWallet = signerOfSeed(randomBytes(32))
+  const programs = { USDC: TOKEN, PYUSD: TOKEN_2022 } as const
+  const mints = {
+    USDC: node.makeMint(TOKEN, 6),
+    PYUSD: node.makeMint(TOKEN_2022, 6),
+  }
+  for (const [asset, amount] of Object.entries(funds)) {
+    const units = parseAmount(amount, asset === 'SOL' ? 9 : 6)!
+    if (asset === 'SOL') node.give(hotWallet.address, units)
+    else node.mint(programs[asset as 'USDC'], mints[asset as 'USDC'], hotWallet.address, units)
+  }
+  const config: SolanaConfig = {
+    rpcUrl: node.rpcUrl,
+    verifyRpcUrl: node.rpcUrl,
+    hotWallet,
+    feeCeiling: '0.001',
+    lanes: 4,
+    mints,
+    mode: 'sandbox',
+    pollMs: 10,
+    ...changes,
+  }
+  const adapter = solanaAdapter(config, service.db)
+  const wallet = {
+    node,
+    hotWallet,
+    config,
+    adapter,
+    mints,
+    programs,
+    funds,
+    networks: new Map([['SOLANA', adapter]]) as Networks,
+  }
+  await prepare(wallet)
+  return wallet
+}
+type Wallet = Awaited<ReturnType<typeof newWallet>>
+
+const round = () => ({
+  post: postSweep,
+  isFrozen,
+  prices: new Map() as never,
+})
+
+/** Makes the lanes. */
+async function prepare(wallet: Pick<Wallet, 'adapter' | 'node'>): Promise<void> {
+  for (let count = 0; count < 20; count++) {
+    const steps = await wallet.adapter.sweep!(round())
+    wallet.node.mine()
+    if (steps === 0) return
+  }
+  throw new Error('the lanes are not made')
+}
+
+const withdraw = (
+  customer: TestCustomer,
+  asset: string,
+  amount: string,
+  destination_address: string = newAddress(),
+  more: { memo?: string } = {},
+): Promise<Transfer> =>
+  order(service, customer, { crypto_network: 'SOLANA', asset, amount, destination_address, ...more })
+
+async function step({ networks, node }: Wallet): Promise<void> {
+  await work(service.db, networks)
+  node.mine()
+}
+
+const settleAll = ({ networks, node }: Wallet) => settle(service.db, networks, () => node.mine())
+
+/** Runs a test with a ledger that has nothing of SOLANA from the tests before. */
+async function withBooks<T>(work: () => Promise<T>): Promise<{
+  paid: (asset: string) => Promise<bigint>
+  inFlight: (asset: string) => Promise<bigint>
+  result: T
+}> {
+  const assets = ['SOL', 'USDC', 'PYUSD']
+  const before = new Map<string, bigint>()
+  for (const asset of assets)
+    for (const account of ['custody:SOLANA', 'in_flight:SOLANA'])
+      before.set(account + asset, await sumOn(service.db, account, asset))
+  const result = await work()
+  const since = async (account: string, asset: string) =>
+    (await sumOn(service.db, account, asset)) - before.get(account + asset)!
+  return {
+    paid: (asset) => since('custody:SOLANA', asset),
+    inFlight: (asset) => since('in_flight:SOLANA', asset),
+    result,
+  }
+}
+
+/** Checks that custody is what the chain holds, to the unit. */
+async function requireAgreement(
+  wallet: Wallet,
+  books: Pick<Awaited<ReturnType<typeof withBooks>>, 'paid' | 'inFlight'>,
+): Promise<void> {
+  const { held } = await wallet.adapter.status!()
+  for (const [asset, amount] of Object.entries(wallet.funds)) {
+    const funded = parseAmount(amount, decimalsOf(asset))!
+    expect([asset, parseAmount(held[asset]!, decimalsOf(asset))]).toEqual([
+      asset,
+      funded - (await books.paid(asset)),
+    ])
+    expect([asset, await books.inFlight(asset)]).toEqual([asset, 0n])
+  }
+  const tokens = new Map([['SOLANA' as const, wallet.mints]])
+  expect((await verify(service.db, { tokens })).disagreements).toEqual([])
+}
+
+const u16 = (value: number) => {
+  const bytes = Buffer.alloc(2)
+  bytes.writeUInt16LE(value)
+  return bytes
+}
+const extension = (type: number, bytes: Buffer) => Buffer.concat([u16(type), u16(bytes.length), bytes])
+
+/** How many withdrawals are queued at once: more with TEST_EVERY_STEP=1. */
+const QUEUED = EVERY_STEP ? 500 : 60
+
+/** The payments of the hot wallet that the chain has. */
+const isPayout =
+  ({ hotWallet }: Wallet) =>
+  ({ raw }: { raw: Buffer }) =>
+    paymentIn(raw)?.from === hotWallet.address
+
+async function requirePaid(wallet: Wallet, customer: TestCustomer, one: Transfer): Promise<void> {
+  expect(await readTransfer(customer, one)).toMatchObject({ status: 'COMPLETED' })
+  const asset = one.asset as 'SOL' | 'USDC' | 'PYUSD'
+  const to = one.destination_address as Address
+  const arrived =
+    asset === 'SOL'
+      ? wallet.node.lamportsOf(to)
+      : wallet.node.unitsOf(wallet.programs[asset], wallet.mints[asset], to)
+  expect(arrived).toBe(parseAmount(one.amount, decimalsOf(asset) === 9 ? 9 : 6))
+}
+
+/** Signs one withdrawal in a transaction that is rolled back. */
+async function sign(
+  { adapter }: Pick<Wallet, 'adapter'>,
+  wanted: { asset: string; amount: string; destination_address: string },
+): Promise<Signing> {
+  let signing: Signing | undefined
+  const undone = new Error('undone')
+  await transaction(service.db, async (tx) => {
+    const ids = { customer_id: randomUUID(), transfer_id: randomUUID(), profile_id: randomUUID() }
+    ;[signing] = await adapter.sign(tx, [
+      { ...ids, ...wanted, network: 'SOLANA', fiat_account_id: null, memo: null },
+    ])
+    throw undone
+  }).catch((error: unknown) => {
+    if (error !== undone) throw error
+  })
+  return signing!
+}
+
+describe.skipIf(runtime === undefined)('on the real runtime', () => {
+  test('bytes that the network drops are broadcast again, and a higher price replaces them on the same nonce', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10' }, { stuckAfterMs: 0 })
+      const { node } = wallet
+      const one = await withdraw(customer, 'SOL', '1')
+      const drop = async () => {
+        await work(service.db, wallet.networks)
+        const sent = [...node.pool.values()]
+        node.pool.clear()
+        return sent
+      }
+      const [first] = await drop()
+      await drop()
+      node.unitPrice = 2_000n
+      const sent = [...(await drop()), ...(await drop()), ...(await drop()), ...(await drop())]
+      const replacement = sent.find((raw) => !raw.equals(first!))!
+      const [old, raised] = [parsePayment(first!), parsePayment(replacement)]
+      expect({ ...raised, unitPrice: 0n }).toEqual({ ...old, unitPrice: 0n })
+      expect([old.unitPrice, raised.unitPrice]).toEqual([1_000n, 2_000n])
+      // The first bytes come back: the network makes one of the two.
+      node.pool.set(parse(first!).hash, first!)
+      node.pool.set(parse(replacement).hash, replacement)
+      node.mine()
+      await settleAll(wallet)
+      await requirePaid(wallet, customer, one)
+      expect(node.made.filter(isPayout(wallet))).toHaveLength(1)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('a payment that fails on the chain is refunded once, and its fee is posted', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10', USDC: '100', PYUSD: '100' })
+      const { node, mints } = wallet
+      const to = newAddress()
+      for (const [asset, program] of [
+        ['USDC', TOKEN],
+        ['PYUSD', TOKEN_2022],
+      ] as const)
+        node.mint(program, mints[asset], to, 1n)
+      const created = [await withdraw(customer, 'USDC', '1', to), await withdraw(customer, 'PYUSD', '1', to)]
+      await work(service.db, wallet.networks)
+      const waiting = new Map(node.pool)
+      expect(waiting.size).toBe(2)
+      node.pool.clear()
+      node.freeze(TOKEN, mints.USDC, to)
+      node.freeze(TOKEN_2022, mints.PYUSD, to)
+      node.pool = waiting
+      node.mine()
+      await settleAll(wallet)
+      for (const one of created) expect(await readTransfer(customer, one)).toMatchObject({ status: 'FAILED' })
+      expect(node.made.filter(isPayout(wallet)).map(({ err }) => err !== null)).toEqual([true, true])
+      // Right away it is refused: the account is frozen.
+      const refused = await withdraw(customer, 'USDC', '1', to)
+      await settleAll(wallet)
+      expect(await readTransfer(customer, refused)).toMatchObject({
+        status: 'FAILED',
+        status_details: {
+          invalid_destination_address: { message: 'its account of USDC is frozen by the issuer' },
+        },
+      })
+      await service.owner.query('delete from failed_transactions')
+      await service.owner.query('delete from freezes')
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test.each(['alone', 'agrees', 'disagrees'] as const)(
+    'one node that says a payment failed, and a second: %s',
+    async (second) => {
+      const customer = await newCustomer(service)
+      const other = await SolanaNode.start()
+      const first = await newWallet({ SOL: '10', USDC: '100' })
+      const { node, mints } = first
+      const adapter = solanaAdapter(
+        { ...first.config, verifyRpcUrl: second === 'alone' ? undefined : other.rpcUrl },
+        service.db,
+      )
+      const wallet = { ...first, adapter, networks: new Map([['SOLANA', adapter]]) as Networks }
+      const to = newAddress()
+      node.mint(TOKEN, mints.USDC, to, 1n)
+      const one = await withdraw(customer, 'USDC', '1', to)
+      await work(service.db, wallet.networks)
+      const waiting = new Map(node.pool)
+      node.pool.clear()
+      node.freeze(TOKEN, mints.USDC, to)
+      node.pool = waiting
+      node.mine()
+      if (second === 'disagrees') other.made = node.made.map((made) => ({ ...made, err: null }))
+      if (second === 'agrees') other.made = node.made
+      other.mine(100)
+      for (let count = 0; count < 3; count++) await step(wallet)
+      const { status } = await readTransfer(customer, one)
+      const { waiting_code } = await keptOf(service.db, one)
+      expect([status, waiting_code]).toEqual(
+        {
+          alone: ['PENDING', 'UNRESOLVED'],
+          agrees: ['FAILED', null],
+          disagrees: ['PENDING', 'NODES_DISAGREE'],
+        }[second],
+      )
+      await Promise.all([node.stop(), other.stop()])
+    },
+  )
+
+  test('a foreign transaction on a lane: the payment is signed anew, and the lane waits until it is acknowledged', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
+      const { node, hotWallet, config } = wallet
+      // What has used a nonce, and what it moved, needs the second node's word.
+      const second = await SolanaNode.start()
+      const adapter = solanaAdapter({ ...config, verifyRpcUrl: second.rpcUrl }, service.db)
+      wallet.networks = new Map([['SOLANA', adapter]])
+      const one = await withdraw(customer, 'SOL', '1')
+      await work(service.db, wallet.networks)
+      const [kept] = [...node.pool.values()]
+      node.pool.clear()
+      const elsewhere = newAddress()
+      const { nonceAccount, nonce } = parsePayment(kept!)
+      const foreign = signPayment(
+        hotWallet,
+        { from: hotWallet.address, to: elsewhere, units: 500_000_000n, memo: null },
+        { nonceAccount, nonce, unitLimit: 10_000, unitPrice: 0n },
+      )
+      node.pool.set(foreign.crypto_tx_hash, foreign.raw_transaction)
+      node.mine()
+      const acknowledge = () =>
+        acknowledgeTransaction(service.db, adapter, 'SOLANA', foreign.crypto_tx_hash, { origin: TEST_ORIGIN })
+      for (let count = 0; count < 3; count++) await step(wallet)
+      expect(await keptOf(service.db, one)).toMatchObject({ waiting_code: 'SECOND_NODE' })
+      await expect(acknowledge()).rejects.toThrow('the second node has no finalized transaction')
+      second.made = node.made.map((made) => ({ ...made, fee: made.fee + 1n }))
+      second.mine(100)
+      await expect(acknowledge()).rejects.toThrow('the second node says something else')
+      second.made = node.made
+      for (let count = 0; count < 4; count++) await step(wallet)
+      expect(await keptOf(service.db, one)).toMatchObject({
+        waiting_code: 'UNKNOWN_SPENDS',
+        waiting_detail: expect.stringContaining(foreign.crypto_tx_hash) as string,
+      })
+      await acknowledge()
+      await settleAll(wallet)
+      await second.stop()
+      await requirePaid(wallet, customer, one)
+      expect(node.lamportsOf(elsewhere)).toBe(500_000_000n)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('a restored database signs on no lane that it does not know, while mark-paid ends what was paid', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10' }, { lanes: 2 })
+      const { node } = wallet
+      const one = await withdraw(customer, 'SOL', '1')
+      await work(service.db, wallet.networks)
+      node.mine()
+      const hash = (await keptOf(service.db, one)).crypto_tx_hash
+      // As an older backup has it: not signed yet.
+      await service.owner.query('delete from outgoing_transfers where transfer_id = $1', [one.id])
+      await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
+      await service.owner.query(
+        `update solana_lanes set used_nonce = null, checked_nonce = null, checked_signature = null`,
+      )
+      // The other lane may not sign either: this one may have paid any withdrawal. Nor may it with fewer lanes than before.
+      const fewer = solanaAdapter({ ...wallet.config, lanes: 1 }, service.db)
+      const wanted = { asset: 'SOL', amount: '2', destination_address: newAddress() }
+      for (const adapter of [wallet.adapter, fewer])
+        expect(await sign({ adapter }, wanted)).toMatchObject({ reason: { code: 'UNKNOWN_SPENDS' } })
+      const other = await newCustomer(service)
+      const fresh = await withdraw(other, 'SOL', '2')
+      for (let count = 0; count < 3; count++) await step(wallet)
+      expect(await keptOf(service.db, one)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
+      expect(await keptOf(service.db, fresh)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
+      await markWithdrawalPaid(service.db, wallet.networks, one.id, hash, TEST_ORIGIN)
+      await settleAll(wallet)
+      await requirePaid(wallet, customer, one)
+      await requirePaid(wallet, other, fresh)
+      expect(node.made.filter(isPayout(wallet))).toHaveLength(2)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('a node that lags, forgets or lies makes no payment twice and refunds none', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '100', USDC: '100' }, { lanes: 2 })
+      const { node } = wallet
+      const one = await withdraw(customer, 'SOL', '1')
+      const stale = node.snapshotOfAccounts()
+      await step(wallet)
+      // The node has forgotten the transaction, and shows its nonce as used.
+      node.intercept = (method, _params, next) =>
+        method === 'getSignatureStatuses'
+          ? { context: { slot: 1 }, value: [null] }
+          : method === 'getTransaction'
+            ? null
+            : next()
+      for (let count = 0; count < 3; count++) await step(wallet)
+      expect(await readTransfer(customer, one)).toMatchObject({ status: 'PENDING' })
+      // It says that it failed, and its transaction says that it did not.
+      node.intercept = (method, _params, next) =>
+        method === 'getSignatureStatuses'
+          ? { context: { slot: 1 }, value: [{ slot: 1, err: 'Oh', confirmationStatus: 'finalized' }] }
+          : next()
+      for (let count = 0; count < 3; count++) await step(wallet)
+      expect(await readTransfer(customer, one)).toMatchObject({ status: 'PENDING' })
+      node.intercept = undefined
+      await settleAll(wallet)
+      await requirePaid(wallet, customer, one)
+      // It shows old accounts: no value of a nonce is given out twice.
+      const two = await withdraw(customer, 'SOL', '1')
+      node.intercept = (method, params, next) => (method === 'getMultipleAccounts' ? stale(params) : next())
+      for (let count = 0; count < 3; count++) await step(wallet)
+      node.intercept = undefined
+      await settleAll(wallet)
+      await requirePaid(wallet, customer, two)
+      expect(node.made.filter(isPayout(wallet))).toHaveLength(2)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('destinations that keep what is sent to them are refused, and tokens that deliver less wait', async () => {
+    const customer = await newCustomer(service)
+    const wallet = await newWallet({ SOL: '10', USDC: '100', PYUSD: '100' })
+    const { node, mints, hotWallet, adapter } = wallet
+    const program = newAddress()
+    node.give(program, 1_000_000_000n)
+    node.intercept = (method, params, next) => {
+      const answer = next() as { value: ({ executable: boolean } | null)[] }
+      const at = method === 'getMultipleAccounts' ? (params[0] as string[]).indexOf(program) : -1
+      if (at >= 0) answer.value[at]!.executable = true
+      return answer
+    }
+    const holder = newAddress()
+    node.mint(TOKEN, mints.USDC, holder, 1n)
+    const account = associatedOf(holder, mints.USDC, TOKEN)
+    const otherMint = node.makeMint(TOKEN, 6)
+    const refused = [
+      [program, 'it is a program, which keeps what is sent to it'],
+      [account, "it is an account of a token: give its owner's address instead"],
+      [otherMint, 'it is a mint or another account of a token, which keeps what is sent to it'],
+    ] as const
+    for (const [to, why] of refused) await expect(adapter.estimateFee!('USDC', to)).rejects.toThrow(why)
+    expect(adapter.refusesDestination!(hotWallet.address)).toMatch('it is the wallet')
+    expect(adapter.refusesDestination!(mints.USDC)).toMatch('it is the mint of USDC')
+    const small = await withdraw(customer, 'SOL', '0.001')
+    const empty = await sign(wallet, { asset: 'SOL', amount: '0.0005', destination_address: newAddress() })
+    expect(empty).toMatchObject({
+      outcome: 'REFUSED',
+      refusal: {
+        status_details: {
+          invalid_destination_address: {
+            message: expect.stringMatching(/at least 0.00089088 SOL/) as string,
+          },
+        },
+      },
+    })
+    const [plain, made] = await Promise.all([
+      adapter.estimateFee!('USDC', holder),
+      adapter.estimateFee!('USDC', newAddress()),
+    ])
+    expect(parseAmount(made.amount, 9)! - parseAmount(plain.amount, 9)!).toBe(2_039_280n)
+    await settleAll(wallet)
+    await requirePaid(wallet, customer, small)
+    await node.stop()
+  })
+
+  test.each([
+    [
+      'a transfer fee',
+      extension(1, Buffer.concat([Buffer.alloc(88), u16(25), Buffer.alloc(16), u16(25)])),
+      'TOKEN_DELIVERS_LESS',
+    ],
+    [
+      'a transfer hook',
+      extension(14, Buffer.concat([Buffer.alloc(32), Buffer.alloc(32, 7)])),
+      'TOKEN_REFUSES',
+    ],
+    [
+      'a hook without a program, and no fee',
+      Buffer.concat([extension(14, Buffer.alloc(64)), extension(1, Buffer.alloc(108))]),
+      undefined,
+    ],
+  ])('a mint with %s', async (_, bytes, code) => {
+    const wallet = await newWallet({ SOL: '10' })
+    const mint = wallet.node.makeMint(TOKEN_2022, 6, bytes)
+    const mints = { ...wallet.mints, PYUSD: mint }
+    const adapter = solanaAdapter({ ...wallet.config, mints }, service.db)
+    if (code === undefined) wallet.node.mint(TOKEN_2022, mint, wallet.hotWallet.address, 5_000_000n)
+    const signing = await sign(
+      { adapter },
+      { asset: 'PYUSD', amount: '1', destination_address: newAddress() },
+    )
+    expect(signing).toMatchObject(
+      code === undefined ? { outcome: 'SIGNED' } : { outcome: 'DEFERRED', reason: { code } },
+    )
+    await wallet.node.stop()
+  })
+
+  test('an account that requires a memo gets one, and a memo of the customer arrives', async () => {
+    const customer = await newCustomer(service)
+    const wallet = await newWallet({ SOL: '10', PYUSD: '100' })
+    const { node, mints } = wallet
+    const to = newAddress()
+    const base = Buffer.alloc(165)
+    Buffer.from(base58.decode(mints.PYUSD)).copy(base, 0)
+    Buffer.from(base58.decode(to)).copy(base, 32)
+    base[108] = 1
+    node.put(
+      associatedOf(to, mints.PYUSD, TOKEN_2022),
+      TOKEN_2022,
+      Buffer.concat([base, Buffer.of(2), extension(8, Buffer.of(1)), extension(7, Buffer.alloc(0))]),
+    )
+    const created = [
+      await withdraw(customer, 'PYUSD', '1', to),
+      await withdraw(customer, 'PYUSD', '2', to, { memo: '3440566070' }),
+    ]
+    await settleAll(wallet)
+    const memos = []
+    for (const one of created) {
+      expect(await readTransfer(customer, one)).toMatchObject({ status: 'COMPLETED' })
+      memos.push(parsePayment((await keptOf(service.db, one)).raw_transaction!).memo)
+    }
+    expect(memos).toEqual(['Bursar', '3440566070'])
+    await node.stop()
+  })
+
+  test('strangers who send dust to a lane stop nothing', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
+      const [lane] = laneAccounts({ hotWallet: wallet.hotWallet, lanes: 1 })
+      const created = [await withdraw(customer, 'SOL', '1'), await withdraw(customer, 'SOL', '2')]
+      await step(wallet)
+      for (let count = 0; count < 150; count++)
+        wallet.node.run([transferSol(wallet.node.bank.address, lane!.account, BigInt(count + 1))])
+      await settleAll(wallet)
+      for (const one of created) await requirePaid(wallet, customer, one)
+      expect(wallet.adapter.refusesDestination!(lane!.account)).toMatch('it is a nonce account')
+    })
+    // What strangers gave is held, and nobody's.
+    const { held } = await wallet.adapter.status!()
+    const given = (150n * 151n) / 2n
+    expect(parseAmount(held.SOL!, 9)).toBe(10_000_000_000n - (await books.paid('SOL')) + given)
+    await wallet.node.stop()
+  })
+
+  test('a worker that dies at any step of making lanes makes each once, and posts each fee once', async () => {
+    let lives = 0
+    const wallet = await newWallet({}, { lanes: 0 })
+    const books = await withBooks(() =>
+      dieAtEachStep('AFTER', 10, async (failures) => {
+        lives += 1
+        const config = { ...wallet.config, hotWallet: signerOfSeed(randomBytes(32)), lanes: 2 }
+        wallet.node.give(config.hotWallet.address, 1_000_000_000n)
+        const dying = solanaAdapter(config, failures.database(service.db))
+        for (let count = 0; count < 6 && !failures.died; count++) {
+          await failing(failures, () =>
+            dying.sweep!(round()).then(
+              () => undefined,
+              () => undefined,
+            ),
+          )
+          wallet.node.mine()
+        }
+        const adapter = solanaAdapter(config, service.db)
+        await prepare({ adapter, node: wallet.node })
+        expect((await adapter.status!()).held.SOL).toBe('0.99999')
+      }),
+    )
+    const { rows } = await service.db.query<{ state: string; count: number }>(
+      `select state, count(*)::int from evm_sweeps where network = 'SOLANA' group by state`,
+    )
+    expect(rows).toEqual([{ state: 'DONE', count: 2 * lives }])
+    expect(await books.paid('SOL')).toBe(BigInt(2 * lives) * 5_000n)
+    expect((await verify(service.db)).disagreements).toEqual([])
+    await wallet.node.stop()
+  })
+
+  test('a lane whose transaction came too late ends as VOID, and is made by another', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
+      const adapter = solanaAdapter({ ...wallet.config, lanes: 2 }, service.db)
+      wallet = { ...wallet, adapter, networks: new Map([['SOLANA', adapter]]) }
+      await adapter.sweep!(round())
+      wallet.node.pool.clear()
+      wallet.node.forgetHashes()
+      await adapter.sweep!(round())
+      wallet.node.pool.clear()
+      await service.owner.query(
+        `update evm_sweeps set lost_since = (select clock_timestamp() - interval '301 s') where lost_since is not null and state <> 'DONE'`,
+      )
+      await prepare(wallet)
+      const { rows } = await service.db.query(`select state, network_fee from evm_sweeps order by id`)
+      expect(rows.map(({ state }) => state as string)).toEqual(['DONE', 'VOID', 'DONE'])
+      const one = await withdraw(customer, 'SOL', '1')
+      await settleAll(wallet)
+      await requirePaid(wallet, customer, one)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('many withdrawals are paid over 16 lanes', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '1000', USDC: '1000' }, { lanes: 16 })
+      const created = []
+      for (let count = 0; count < QUEUED; count++)
+        created.push(await withdraw(customer, count % 2 === 0 ? 'SOL' : 'USDC', '1'))
+      const began = performance.now()
+      await settleAll(wallet)
+      console.log(`${QUEUED} withdrawals in ${Math.round(performance.now() - began)} ms`)
+      for (const one of created) await requirePaid(wallet, customer, one)
+      expect(wallet.node.made.filter(isPayout(wallet))).toHaveLength(QUEUED)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  }, 600_000)
+})

@@ -1,0 +1,120 @@
+import { parseAmount } from '../../src/contract/assets/amount.ts'
+import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
+import type { Database } from '../../src/db/database.ts'
+import { plainRpc } from '../kit/json-rpc.ts'
+import type { Mode } from '../../src/networks/chain-of-mode.ts'
+import { staleAfterFailures } from '../kit/stale-after-failures.ts'
+import type { NetworkAdapter } from '../../src/networks/network.ts'
+import type { SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
+import type { AreGiven } from '../../src/networks/given-addresses.ts'
+import { addressGiver } from './asked-addresses.ts'
+import { chainFacts, GAS_ASSET, mintsOf, solanaSweepWorth, type SolanaChain } from './chain.ts'
+import { scanBlocks, verifyDeposits } from './deposit-checks.ts'
+import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
+import { depositReader, initialCursor, newestSlot } from './deposit-scan.ts'
+import { refusesDestination } from './destinations.ts'
+import type { SolanaSigner } from './keys.ts'
+import { makeLanes } from './make-lanes.ts'
+import { status } from './network-status.ts'
+import { claimTransaction, movedBy } from './operators.ts'
+import { checkStatus, usedBy } from './payment-status.ts'
+import { broadcast, estimateFee, replace } from './send.ts'
+import { sign } from './sign.ts'
+import { sweep } from './sweeps/sweep.ts'
+
+/** The node, the key and the limits. */
+export interface SolanaConfig extends SweepWorthConfig {
+  /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
+  rpcUrl: string
+  /** A second, independent node: without its word no payment is refunded. */
+  verifyRpcUrl?: string | undefined
+  /** Pays every withdrawal. */
+  hotWallet: SolanaSigner
+  /** The most that a payment costs, a decimal string of SOL; the rent of a recipient's account comes on top. */
+  feeCeiling: string
+  /** Nonce accounts: as many payments are under way at a time. */
+  lanes?: number | undefined
+  /** Derives deposit addresses and signs for them, or vouches for those that a worker derives. Without it there are none. */
+  depositKey?: DepositKey | undefined
+  /** Tells which deposit addresses are swept and count as custody. By default all in the database. */
+  areGiven?: AreGiven | undefined
+  /** Mints by asset, instead of the catalogue's: for test networks. */
+  mints?: Record<string, string> | undefined
+  mode: Mode
+  pollMs?: number
+  stuckAfterMs?: number
+  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
+  reserveAfterMs?: number
+}
+
+const POLL_MS = 2_000
+/** A payment is made within seconds, or offers too little. */
+const STUCK_AFTER_MS = 60_000
+const LANES = 16
+
+/**
+ * Withdrawals and deposits over SOLANA, by a node's JSON-RPC. Each withdrawal is alone in a transaction that begins with a durable nonce: its bytes
+ * stay valid until the nonce is used, so that they are broadcast again and again, and of all bytes with one value of a nonce
+ * the network makes one at most.
+ */
+export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapter {
+  const rpc = plainRpc(config.rpcUrl)
+  const mints = mintsOf(config.mints ?? {})
+  const { depositKey } = config
+  const depositKeys = depositKey && 'mnemonic' in depositKey ? depositKeysOf(depositKey.mnemonic) : undefined
+  const chain: SolanaChain = {
+    mode: config.mode,
+    rpc,
+    second: config.verifyRpcUrl === undefined ? undefined : plainRpc(config.verifyRpcUrl),
+    hotWallet: config.hotWallet,
+    mints,
+    feeCeiling: parseAmount(config.feeCeiling, decimalsOf(GAS_ASSET))!,
+    lanes: config.lanes ?? LANES,
+    reserveAfterMs: config.reserveAfterMs,
+    depositKeys,
+    areGiven: config.areGiven,
+    sweepWorth: solanaSweepWorth(config),
+    ...chainFacts(rpc, mints, config.mode, db),
+  }
+  const deposits = depositReader(db, chain)
+  return staleAfterFailures<NetworkAdapter>(chain, {
+    pollMs: config.pollMs ?? POLL_MS,
+    signsAlone: true,
+    asksNode: true,
+    async ready() {
+      await chain.facts()
+    },
+
+    // Withdrawals.
+    review: () => ({ verdict: 'PASS' }),
+    refusesDestination: (address) => refusesDestination(chain, address),
+    estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
+    sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
+    broadcast: (withdrawals) => broadcast(chain, withdrawals),
+    checkStatus: (withdrawals) => checkStatus(db, chain, withdrawals),
+    stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
+    replace: (_tx, withdrawals) => replace(chain, withdrawals),
+
+    // Deposits.
+    ...(depositKey !== undefined && { newDepositAddress: addressGiver(db, chain, depositKey) }),
+    initialCursor: (cursor) => initialCursor(chain, cursor),
+    newestBlock: () => newestSlot(chain),
+    scanDeposits: (cursor) => deposits.scanDeposits(cursor),
+    scanBlocks: (first, last) => scanBlocks(db, chain, first, last),
+    verifyDeposits: (found) => verifyDeposits(chain, found),
+    // The rounds also make the wallet's nonce accounts.
+    async sweep(round) {
+      if (chain.hotWallet.isWatched) return 0
+      const made = await makeLanes(db, chain, round)
+      return depositKeys === undefined ? made : made + (await sweep(db, chain, depositKeys, round))
+    },
+
+    // Operators.
+    status: () => status(db, chain),
+    refill: async () => ({ to: chain.hotWallet.address }),
+    readHash: (text) => (/^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text) ? text : undefined),
+    claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
+    movedBy: (tx, hash) => movedBy(tx, chain, hash),
+    usedBy: (withdrawal, hash) => usedBy(db, chain, withdrawal, hash),
+  })
+}

@@ -1,0 +1,130 @@
+import { isAddress, type Address } from '@solana/addresses'
+import { Type, type Static } from 'typebox'
+import { parseAmount } from '../../src/contract/assets/amount.ts'
+import { decimalsOf, findAsset } from '../../src/contract/assets/catalogue.ts'
+import { Closed } from '../../src/contract/fields.ts'
+import type { ConnectedNetwork, Family, Opening } from '../../src/networks/family.ts'
+import { naming, requireAmount, secondNode, shared, sweeping } from '../../src/networks/section.ts'
+import { Secret } from '../../src/networks/secrets.ts'
+import { canonicalOf, differences, type PaymentOn } from '../../src/networks/signed-payment.ts'
+import { hotWalletOf } from '../kit/hot-wallet-key.ts'
+import { solanaAdapter } from './adapter.ts'
+import { GAS_ASSET, mintsOf, solanaSweepWorth } from './chain.ts'
+import { depositKeyIn, depositKeysOf, type DepositKey } from './deposit-keys.ts'
+import { associatedOf } from './instructions.ts'
+import { signerOfKey, watched } from './keys.ts'
+import { nonceAccounts } from './lanes.ts'
+import { parsePayment, SIGNATURE_FEE } from './transaction.ts'
+
+const ADAPTER = 'solana'
+const ADDRESS = '^[1-9A-HJ-NP-Za-km-z]{32,44}$'
+const SolanaSection = Closed({
+  adapter: Type.Literal(ADAPTER),
+  /** `fee_ceiling` is the most that a payment costs, in SOL. The rent of a recipient's account for a token comes on top. */
+  ...shared,
+  /** Nothing less is ever confirmed: finalized slots are never dropped. */
+  confirmations: Type.Literal('finalized'),
+  /** The hot wallet's private key: 32 or 64 bytes in base58, or the JSON array that solana-keygen writes. */
+  hot_wallet_key: Type.Optional(Secret),
+  /** The hot wallet's address. With it, a process without the worker does not read the key. */
+  hot_wallet_address: Type.Optional(Type.String({ pattern: ADDRESS })),
+  /** Nonce accounts of the hot wallet: as many payments are under way at a time. */
+  lanes: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+  ...secondNode,
+  /**
+   * The mnemonic that deposit addresses are derived from; without it the network has none. The public key that
+   * `bursar networks deposit-key` prints suffices for a process without the worker.
+   */
+  deposit_key: Type.Optional(Secret),
+  ...sweeping,
+  /** Mints by asset, for test networks; by default the catalogue's. */
+  mints: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: ADDRESS }))),
+})
+type SolanaSection = Static<typeof SolanaSection>
+
+export const family: Family<SolanaSection> = {
+  section: SolanaSection,
+  adapter: ADAPTER,
+  confirmationsAre: "'finalized': the network drops no finalized slot, and may drop any other",
+  carriesMemo: true,
+  disagreementOf,
+  connect,
+}
+
+async function connect(opening: Opening, section: SolanaSection): Promise<ConnectedNetwork> {
+  const { network, db, mode, signs, areGiven, given } = opening
+  const { fee_ceiling, mints, verify_rpc_url, deposit_key, sweep_cost_max, sweep_minimum } = section
+  naming(`${network}.mints`, () => mintsOf(mints ?? {}))
+  const sweepConfig = { sweepCostMax: sweep_cost_max, sweepMinimum: sweep_minimum }
+  naming(network, () => solanaSweepWorth(sweepConfig))
+  if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, decimalsOf(GAS_ASSET)) <= SIGNATURE_FEE)
+    throw new Error(`${network}.fee_ceiling must be above 0.000005, what the network takes for a signature`)
+  const rpcUrl = await given.url('rpc_url', section.rpc_url)
+  const verifyRpcUrl = verify_rpc_url && (await given.url('verify_rpc_url', verify_rpc_url))
+  const hotWallet = await hotWalletOf(opening, section, {
+    watch(address) {
+      if (!isAddress(address))
+        throw new Error(`${network}.hot_wallet_address is no address: 32 bytes in base58`)
+      return watched(address)
+    },
+    open: (field, key) => naming(field, () => signerOfKey(key)),
+  })
+  const depositKey = deposit_key && depositKeyOf(await given.secret('deposit_key', deposit_key), signs)
+  const adapter = solanaAdapter(
+    {
+      ...{ rpcUrl, verifyRpcUrl, hotWallet, feeCeiling: fee_ceiling, lanes: section.lanes, mints, mode },
+      ...{ depositKey, areGiven, ...sweepConfig },
+    },
+    db,
+  )
+  const words = depositKey && 'mnemonic' in depositKey ? depositKeysOf(depositKey.mnemonic) : undefined
+  const publicKey = words?.publicKey ?? (depositKey as { publicKey: Address } | undefined)?.publicKey
+  return {
+    adapter,
+    requireChain: () => adapter.ready!(),
+    privateKeys: [...(hotWallet.isWatched ? [] : ['hot_wallet_key']), ...(words ? ['deposit_key'] : [])],
+    depositPublicKey: publicKey,
+    hasSecondNode: verify_rpc_url !== undefined,
+    keys: {
+      // A process without the words takes no address that they have not vouched for.
+      ...(words && { gave: (one) => words.derives(one) }),
+      ...(signs && {
+        foreignWallets: (used) =>
+          used.some((one) => nonceAccounts({ hotWallet, lanes: 0 }).includes(one as Address))
+            ? []
+            : used.slice(0, 1),
+      }),
+    },
+  }
+}
+
+const depositKeyOf = (text: string, signs: boolean): DepositKey =>
+  naming('SOLANA.deposit_key', () => {
+    const key = depositKeyIn(text)
+    if (signs && 'publicKey' in key)
+      throw new Error(
+        'is a public one, with which nothing can be swept: enough only with BURSAR_WORKER=false',
+      )
+    return key
+  })
+
+function disagreementOf(
+  payment: PaymentOn,
+  mints: Readonly<Record<string, string>> = {},
+): string | undefined {
+  const { network, raw_transaction, asset, amount, memo } = payment
+  const { target, units, mint, program, decimals, madeFor, memo: signedMemo } = parsePayment(raw_transaction)
+  const facts = findAsset(asset)!.networks[network]!
+  const token = mints[asset] ?? facts.contractAddress
+  const wanted = canonicalOf(payment) as Address
+  const account = token === undefined ? wanted : associatedOf(wanted, token as Address, program)
+  return differences([
+    ['mint', mint ?? 'none', token ?? 'none'],
+    ['recipient', target, account],
+    ['amount', units, parseAmount(amount, facts.decimals)],
+    ['decimals', decimals, facts.decimals],
+    ['account made for', madeFor ?? wanted, wanted],
+    // Without one, the recipient's account may have required any.
+    ['memo', memo == null ? memo : signedMemo, memo],
+  ])
+}

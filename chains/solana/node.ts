@@ -1,0 +1,172 @@
+import { Buffer } from 'node:buffer'
+import type { Address } from '@solana/addresses'
+import type { BitcoinRpc } from '../kit/json-rpc.ts'
+import { NodeFailure } from '../../src/networks/node-failure.ts'
+
+/** A node's JSON-RPC. Every number in a reply is a string, as the node wrote it: lamports stay exact. */
+export type SolanaRpc = BitcoinRpc
+
+/** How the network judged a transaction: null for success. */
+export type TransactionError = unknown
+
+export interface SignatureStatus {
+  slot: string
+  err: TransactionError
+  confirmationStatus: 'processed' | 'confirmed' | 'finalized' | null
+}
+
+const STATUSES_MAX = 256
+
+/** The standing of each signature, also of old ones; null where the node does not know it. */
+export async function statusesOf(
+  rpc: SolanaRpc,
+  signatures: readonly string[],
+): Promise<Map<string, SignatureStatus | null>> {
+  const found = new Map<string, SignatureStatus | null>()
+  for (let start = 0; start < signatures.length; start += STATUSES_MAX) {
+    const some = signatures.slice(start, start + STATUSES_MAX)
+    const { value } = await rpc.call<{ value: (SignatureStatus | null)[] }>('getSignatureStatuses', some, {
+      searchTransactionHistory: true,
+    })
+    for (const [index, signature] of some.entries()) found.set(signature, value[index] ?? null)
+  }
+  return found
+}
+
+export interface MadeTransaction {
+  raw: Buffer
+  slot: string
+  err: TransactionError
+  fee: bigint
+  /** The accounts of `before` and `after`, those of look-up tables last. */
+  loaded: string[]
+  before: string[]
+  after: string[]
+  tokensBefore: TokenBalance[]
+  tokensAfter: TokenBalance[]
+}
+
+interface TokenBalance {
+  accountIndex: string
+  mint: string
+  uiTokenAmount: { amount: string }
+}
+
+/** A transaction as the node shows it, alone or in a block. */
+interface ShownTransaction {
+  transaction: [string, string]
+  meta: {
+    err: TransactionError
+    fee: string
+    preBalances: string[]
+    postBalances: string[]
+    preTokenBalances?: TokenBalance[] | null
+    postTokenBalances?: TokenBalance[] | null
+    loadedAddresses?: { writable: string[]; readonly: string[] } | null
+  } | null
+}
+
+const SHOWN = { commitment: 'finalized', encoding: 'base64', maxSupportedTransactionVersion: 0 }
+
+/** The finalized transaction with this signature; undefined where the node does not show one. */
+export async function madeTransaction(
+  rpc: SolanaRpc,
+  signature: string,
+): Promise<MadeTransaction | undefined> {
+  const found = await rpc.call<(ShownTransaction & { slot: string }) | null>(
+    'getTransaction',
+    signature,
+    SHOWN,
+  )
+  return found === null ? undefined : madeIn(found, found.slot)
+}
+
+function madeIn({ transaction, meta }: ShownTransaction, slot: string): MadeTransaction | undefined {
+  if (meta === null) return undefined
+  return {
+    raw: Buffer.from(transaction[0], 'base64'),
+    slot,
+    err: meta.err,
+    fee: BigInt(meta.fee),
+    loaded: [...(meta.loadedAddresses?.writable ?? []), ...(meta.loadedAddresses?.readonly ?? [])],
+    before: meta.preBalances,
+    after: meta.postBalances,
+    tokensBefore: meta.preTokenBalances ?? [],
+    tokensAfter: meta.postTokenBalances ?? [],
+  }
+}
+
+/** The finalized slots among these that have a block. */
+export const finalizedSlots = (rpc: SolanaRpc, first: bigint, last: bigint): Promise<string[]> =>
+  rpc.call<string[]>('getBlocks', Number(first), Number(last), { commitment: 'finalized' })
+
+/** The transactions of a finalized slot. Throws a NodeFailure where the node does not have all of them. */
+export async function blockAt(rpc: SolanaRpc, slot: string): Promise<MadeTransaction[]> {
+  const options = { ...SHOWN, transactionDetails: 'full', rewards: false }
+  const block = await rpc.call<{ transactions: ShownTransaction[] } | null>('getBlock', Number(slot), options)
+  const made = block?.transactions.map((one) => madeIn(one, slot)) ?? [undefined]
+  return made.map((one) => {
+    if (one === undefined) throw new NodeFailure(`the node of SOLANA does not have all of slot ${slot}`)
+    return one
+  })
+}
+
+/** How a transaction changed accounts: lamports, and units of tokens by the address of the account. */
+export function changesOf(made: MadeTransaction, named: readonly Address[]) {
+  const accounts = [...named, ...(made.loaded as Address[])]
+  const lamports = new Map(
+    accounts.map((one, index) => [one, BigInt(made.after[index] ?? 0) - BigInt(made.before[index] ?? 0)]),
+  )
+  const tokens = new Map<Address, bigint>()
+  for (const [balances, sign] of [
+    [made.tokensBefore, -1n],
+    [made.tokensAfter, 1n],
+  ] as const)
+    for (const { accountIndex, uiTokenAmount } of balances) {
+      const account = accounts[Number(accountIndex)]
+      if (account !== undefined)
+        tokens.set(account, (tokens.get(account) ?? 0n) + sign * BigInt(uiTokenAmount.amount))
+    }
+  return { lamports, tokens }
+}
+
+export interface TouchingSignature {
+  signature: string
+  slot: string
+  err: TransactionError
+}
+
+const SIGNATURES_MAX = 1_000
+
+/** A page of the finalized signatures that touched an account after `until` and before `before`, the newest first. */
+export const signaturePage = (
+  rpc: SolanaRpc,
+  account: Address,
+  until: string | null,
+  before: string | undefined,
+): Promise<TouchingSignature[]> =>
+  rpc.call<TouchingSignature[]>('getSignaturesForAddress', account, {
+    commitment: 'finalized',
+    limit: SIGNATURES_MAX,
+    ...(until !== null && { until }),
+    ...(before !== undefined && { before }),
+  })
+
+/**
+ * The finalized signatures that touched an account after `until`, the newest first; undefined where there are more than
+ * `pages` thousand. A node may give fewer than were asked for: only an empty page is the last one.
+ */
+export async function signaturesOf(
+  rpc: SolanaRpc,
+  account: Address,
+  until: string | null,
+  pages: number,
+): Promise<TouchingSignature[] | undefined> {
+  const found: TouchingSignature[] = []
+  for (let page = 0; page < pages; page++) {
+    const some = await signaturePage(rpc, account, until, found.at(-1)?.signature)
+    found.push(...some)
+    if (some.length === 0) return found
+  }
+  return undefined
+}

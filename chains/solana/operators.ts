@@ -1,0 +1,175 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Address } from '@solana/addresses'
+import type { Queryable, Transaction } from '../../src/db/database.ts'
+import type { ClaimedTransaction, MovedOnChain, PaidWithdrawal } from '../../src/networks/network.ts'
+import { selectPayees } from '../../src/networks/network-transactions.ts'
+import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
+import { feeIn, GAS_ASSET, NETWORK, offChain, onChain, type SolanaChain } from './chain.ts'
+import { associatedOf } from './instructions.ts'
+import { accountsAmong } from './deposit-accounts.ts'
+import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
+import { changesOf, madeTransaction, type MadeTransaction } from './node.ts'
+import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
+import { isSamePayment } from './payment-status.ts'
+import { parse, paymentIn } from './transaction.ts'
+
+/** A finalized transaction that the hot wallet has signed. Throws an Error that says why it is none. */
+async function madeByWallet(chain: SolanaChain, hash: string) {
+  const made = await madeTransaction(chain.rpc, hash)
+  if (made === undefined) throw new Error(`the node of ${NETWORK} has no finalized transaction ${hash}`)
+  const shown = parse(made.raw)
+  if (shown.hash !== hash || !shown.isSigned)
+    throw new Error(`the node's answer for ${hash} is not signed as ${hash}`)
+  return { made, shown }
+}
+
+/** Throws an Error unless the second node has the same effect of a transaction; in a sandbox, none is needed. */
+async function requireSecond(
+  { second, mode }: SolanaChain,
+  made: MadeTransaction,
+  hash: string,
+): Promise<void> {
+  if (second === undefined) {
+    if (mode === 'live') throw new Error(`${hash}: ${NOTHING_ELSE}`)
+    return
+  }
+  const there = await madeTransaction(second, hash)
+  if (there === undefined) throw new Error(`the second node has no finalized transaction ${hash}`)
+  if (!isDeepStrictEqual(there, made)) throw new Error(`${hash}: the second node says something else`)
+}
+
+/**
+ * The hot wallet's transaction that, by an operator's word, has paid a withdrawal. `keep` acknowledges it on its lane. Throws
+ * an Error where it does not pay the withdrawal, or the withdrawal's own transaction has another nonce and may be made, too.
+ */
+export async function claimTransaction(
+  chain: SolanaChain,
+  { transfer_id, asset, amount, destination_address, raw_transaction }: PaidWithdrawal,
+  hash: string,
+): Promise<ClaimedTransaction> {
+  const facts = await chain.facts()
+  const { made } = await madeByWallet(chain, hash)
+  const paid = paymentIn(made.raw)
+  if (paid?.from !== chain.hotWallet.address || made.err !== null)
+    throw new Error(`${hash} is no payment of the hot wallet on a nonce account, or has failed`)
+  const own = raw_transaction === null ? undefined : paymentIn(raw_transaction)
+  const isItsNonce = own?.nonceAccount === paid.nonceAccount && own.nonce === paid.nonce
+  const token = facts.tokens.get(asset)
+  const to = destination_address as Address
+  const target = token === undefined ? to : associatedOf(to, token.mint, token.program)
+  const wanted = { target, units: onChain(asset, amount), mint: token?.mint }
+  if ((token === undefined && asset !== GAS_ASSET) || !isSamePayment(paid, wanted))
+    throw new Error(
+      `${hash} does not pay ${amount} ${asset} to ${destination_address}` +
+        (isItsNonce
+          ? `, and has its nonce: the worker signs it anew, or 'bursar withdrawal resolve ${transfer_id} --outcome sign-anew ` +
+            `--used-by ${hash}' does`
+          : ''),
+    )
+  const claimed = { raw_transaction: made.raw, crypto_tx_hash: hash }
+  if (raw_transaction === null)
+    return { ...claimed, keep: (tx) => acknowledgeOn(tx, paid.nonceAccount, hash) }
+  if (!isItsNonce)
+    throw new Error(`${hash} has another nonce, and the withdrawal's own transaction may still be made, too`)
+  return claimed
+}
+
+/**
+ * What one of the platform's own transactions has moved, for an operator: by the balances of the hot wallet, of its token
+ * accounts and of its nonce accounts. A lane that it used signs again. Throws an Error where the transaction is known, is not
+ * finalized, moves nothing of the hot wallet, or has the nonce of a stored transaction that has not ended.
+ */
+export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string): Promise<MovedOnChain> {
+  const facts = await chain.facts()
+  if (await isKnown(tx, hash))
+    throw new Error(`${hash} is known: it is a withdrawal's, a nonce account's or of the platform's own`)
+  const { made, shown } = await madeByWallet(chain, hash)
+  await requireSecond(chain, made, hash)
+  const wallet = chain.hotWallet.address
+  await requireNotUnderWay(tx, chain, hash, shown.nonceAccount, shown.lifetime)
+  const { lamports, tokens } = changesOf(made, shown.accounts)
+  const isPaidByUs = shown.feePayer === wallet
+  const fee = isPaidByUs ? made.fee : 0n
+  const lanes = nonceAccounts(chain)
+  // What the hot wallet moves between itself and deposit addresses stays in custody. Others pay deposits to those.
+  const isOurs = shown.signers.includes(wallet)
+  const addresses = isOurs ? [...(await accountsAmong(tx, shown.accounts)).values()] : []
+  const atAddresses = (asset: string, changes: ReadonlyMap<Address, bigint>) =>
+    addresses
+      .filter((one) => one.asset === asset)
+      .reduce((sum, { account }) => sum + (changes.get(account) ?? 0n), 0n)
+  const ownLamports =
+    [wallet, ...lanes].reduce((sum, one) => sum + (lamports.get(one) ?? 0n), 0n) +
+    atAddresses(GAS_ASSET, lamports) +
+    fee
+  const ofTokens = [...facts.tokens].map(([asset, { mint, program }]) => {
+    const change = tokens.get(associatedOf(wallet, mint, program)) ?? 0n
+    return [asset, change + atAddresses(asset, tokens)] as const
+  })
+  const signedText = (asset: string, units: bigint) =>
+    units < 0n ? `-${offChain(asset, -units)}` : offChain(asset, units)
+  const moved = [[GAS_ASSET, ownLamports] as const, ...ofTokens]
+    .filter(([, units]) => units !== 0n)
+    .map(([asset, units]) => ({ asset, amount: signedText(asset, units) }))
+  if (moved.length === 0 && !isPaidByUs) throw new Error(`${hash} moves nothing of the hot wallet`)
+  if (laneAccounts(chain).some(({ account }) => account === shown.nonceAccount))
+    await acknowledgeOn(tx, shown.nonceAccount!, hash)
+  const payments = [...lamports]
+    .filter(([address, units]) => units > 0n && address !== wallet && !lanes.includes(address))
+    .map(([address, units]) => ({ asset: GAS_ASSET, amount: offChain(GAS_ASSET, units), address }))
+  const paid = paymentIn(made.raw)
+  const tokenPayments =
+    made.err !== null || paid?.mint === undefined ? [] : await ownerOf(chain, facts.tokens, paid)
+  return {
+    moved,
+    payments: [...payments, ...tokenPayments],
+    ...(isPaidByUs && { networkFee: feeIn(made.fee) }),
+  }
+}
+
+/** The payment of a token, by the wallet whose account got it. */
+async function ownerOf(
+  chain: SolanaChain,
+  tokens: ReadonlyMap<string, { mint: Address }>,
+  paid: NonNullable<ReturnType<typeof paymentIn>>,
+) {
+  const [asset] = [...tokens].find(([, { mint }]) => mint === paid.mint) ?? []
+  if (asset === undefined) return []
+  const owner = tokenAccountOf((await readAccounts(chain.rpc, [paid.target])).get(paid.target))?.owner
+  return owner === undefined ? [] : [{ asset, amount: offChain(asset, paid.units), address: owner }]
+}
+
+async function isKnown(tx: Queryable, hash: string): Promise<boolean> {
+  if ((await selectPayees(tx, NETWORK, [hash])).size > 0) return true
+  const { rowCount } = await tx.query(`select 1 from evm_sweeps where network = $1 and crypto_tx_hash = $2`, [
+    NETWORK,
+    hash,
+  ])
+  return rowCount !== 0
+}
+
+/** Throws an Error where a stored transaction with this nonce has not ended: it must be ended first. */
+async function requireNotUnderWay(
+  tx: Queryable,
+  chain: SolanaChain,
+  hash: string,
+  nonceAccount: Address | undefined,
+  nonce: string,
+): Promise<void> {
+  if (nonceAccount === undefined) return
+  const { rows } = await tx.query<{ crypto_tx_hash: string; raw_transaction: Buffer }>(
+    `select crypto_tx_hash, raw_transaction from network_transactions
+     where network = $1 and ended_at is null and used_by is null`,
+    [NETWORK],
+  )
+  for (const { crypto_tx_hash, raw_transaction } of rows) {
+    const open = paymentIn(raw_transaction)
+    if (open?.nonceAccount === nonceAccount && open.nonce === nonce)
+      throw new Error(
+        `${hash} has the nonce of ${crypto_tx_hash}, whose withdrawal has not ended: end it first`,
+      )
+  }
+  const accounts = await readAccounts(chain.rpc, [nonceAccount])
+  if (nonceOf(accounts.get(nonceAccount), chain.hotWallet.address) === nonce)
+    throw new Error(`the node does not show yet that ${hash} has used its nonce`)
+}

@@ -1,0 +1,211 @@
+import type { Queryable } from '../../src/db/database.ts'
+import { judgeAlone } from '../../src/networks/judge-alone.ts'
+import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../../src/networks/network.ts'
+import { NodeFailure } from '../../src/networks/node-failure.ts'
+import { NOTHING_ELSE, PERSON_JUDGES } from '../../src/networks/one-node.ts'
+import type { WaitingReason } from '../../src/networks/waiting.ts'
+import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
+import { nonceOf, readAccounts } from './accounts.ts'
+import { feeIn, NETWORK, type SolanaChain } from './chain.ts'
+import {
+  changesOf,
+  madeTransaction,
+  signaturesOf,
+  statusesOf,
+  type MadeTransaction,
+  type SignatureStatus,
+} from './node.ts'
+import { refusalOf } from './sign.ts'
+import { parse, parsePayment, paymentIn, type ParsedPayment } from './transaction.ts'
+
+/** How long until a doubtful outcome is checked again. */
+const RECHECK_MS = 30_000
+
+const hashesOf = ({ crypto_tx_hash, replaced }: Pick<BroadcastWithdrawal, 'crypto_tx_hash' | 'replaced'>) => [
+  crypto_tx_hash,
+  ...replaced,
+]
+
+/** How far the transaction of each withdrawal is, and the outcome of the finalized ones. */
+export async function checkStatus(
+  db: Queryable,
+  chain: SolanaChain,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<PaymentStatus[]> {
+  await chain.facts()
+  const standing = await statusesOf(chain.rpc, withdrawals.flatMap(hashesOf))
+  const nonceAccounts = withdrawals.flatMap((one) => paymentIn(one.raw_transaction)?.nonceAccount ?? [])
+  // After the signatures: a transaction that is finalized in between is asked about again.
+  const accounts = await readAccounts(chain.rpc, nonceAccounts)
+  return Promise.all(
+    withdrawals.map((withdrawal) =>
+      judgeAlone(async (): Promise<PaymentStatus> => {
+        const known = hashesOf(withdrawal).flatMap((hash) => {
+          const status = standing.get(hash)
+          return status ? [{ hash, status }] : []
+        })
+        const final = known.find(({ status }) => status.confirmationStatus === 'finalized')
+        if (final !== undefined) return outcomeOf(chain, withdrawal, final)
+        if (known.length > 0) return { state: 'MINED' }
+        const { nonce, nonceAccount, from } = parsePayment(withdrawal.raw_transaction)
+        const value = nonceOf(accounts.get(nonceAccount), from)
+        // The same bytes again: they are valid as long as the nonce has its value.
+        if (value === undefined || value === nonce) return { state: 'UNKNOWN' }
+        return (await endOfNonce(db, chain, withdrawal)) ?? { state: 'MINED' }
+      }),
+    ),
+  )
+}
+
+/**
+ * The outcome of a withdrawal whose transaction is finalized. It has failed only where status and transaction both say so, and
+ * its nonce has moved: then it can never be made again. It has paid only where the recipient's balance shows it.
+ */
+async function outcomeOf(
+  chain: SolanaChain,
+  withdrawal: BroadcastWithdrawal,
+  { hash, status }: { hash: string; status: SignatureStatus },
+): Promise<PaymentStatus> {
+  const made = await madeTransaction(chain.rpc, hash)
+  if (made === undefined) return { state: 'MINED' }
+  const payment = parsePayment(withdrawal.raw_transaction)
+  const shown = parse(made.raw)
+  // Of the account that is paid, as a deposit at one of our addresses has it.
+  const index = String(shown.accounts.indexOf(payment.target))
+  const unresolved = (detail: string): PaymentStatus => ({
+    state: 'UNRESOLVED',
+    reason: { code: 'UNRESOLVED', detail: `${detail}${RESOLVE}` },
+    crypto_tx_hash: hash,
+    crypto_tx_index: index,
+  })
+  if (shown.hash !== hash || !shown.isSigned || (made.err === null) !== (status.err === null))
+    return { ...unresolved(`the node contradicts itself about ${hash}`), mayBeMined: true } as PaymentStatus
+  if (made.err !== null) {
+    const accounts = await readAccounts(chain.rpc, [payment.nonceAccount])
+    const value = nonceOf(accounts.get(payment.nonceAccount), payment.from)
+    // An answer of a node that lags: while the value is there, the bytes may be made yet.
+    if (value === undefined || value === payment.nonce) return { state: 'MINED' }
+    const err = JSON.stringify(made.err)
+    const doubt = await doubtOf(chain, hash, made.err)
+    if (doubt !== undefined)
+      return {
+        state: 'UNRESOLVED',
+        reason: doubt,
+        crypto_tx_hash: hash,
+        crypto_tx_index: index,
+        networkFee: feeIn(made.fee),
+      }
+    return {
+      state: 'FAILED',
+      refusal: refusalOf(withdrawal, `the network failed transaction ${hash}: ${err}`),
+      networkFee: feeIn(made.fee),
+      // Code 1 of both programs: the wallet itself lacked the money.
+      ...(!/"Custom":"?1"?[,}]/.test(err) && { byRecipient: true as const }),
+    }
+  }
+  const { lamports, tokens } = changesOf(made, shown.accounts)
+  const arrived = (payment.mint === undefined ? lamports : tokens).get(payment.target) ?? 0n
+  const native = payment.mint === undefined ? payment.units : 0n
+  // What the wallet has lost beyond the payment: the fee, and the rent of the account that was made.
+  const networkFee = feeIn(-(lamports.get(payment.from) ?? 0n) - native)
+  if (arrived !== payment.units)
+    return {
+      ...unresolved(
+        `${hash} was made, and the recipient's balance rose by ${arrived} of ${payment.units} units`,
+      ),
+      networkFee,
+    } as PaymentStatus
+  return { state: 'CONFIRMED', crypto_tx_hash: hash, crypto_tx_index: index, networkFee }
+}
+
+/**
+ * Why the end of a transaction is not believed yet; undefined where the second node has the same. By a single node's false word, a
+ * withdrawal would be paid and refunded, or paid twice.
+ */
+async function doubtOf(
+  { second, mode }: SolanaChain,
+  hash: string,
+  err: MadeTransaction['err'],
+  alone?: string,
+): Promise<WaitingReason | undefined> {
+  const end = (of: MadeTransaction['err']) => (of === null ? 'was made' : `has failed: ${JSON.stringify(of)}`)
+  const says = `the node says that ${hash} ${end(err)}`
+  const recheckMs = RECHECK_MS
+  if (second === undefined)
+    return alone !== undefined && mode === 'sandbox'
+      ? undefined
+      : { code: 'UNRESOLVED', detail: `${says}; ${alone ?? PERSON_JUDGES}`, recheckMs }
+  const there = await madeTransaction(second, hash).catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
+    return undefined
+  })
+  if (there === undefined)
+    return { code: 'SECOND_NODE', detail: `${says}, and the second node cannot tell yet`, recheckMs }
+  if (JSON.stringify(there.err) === JSON.stringify(err)) return undefined
+  return { code: 'NODES_DISAGREE', detail: `${says}, and the second node says that it ${end(there.err)}` }
+}
+
+const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
+
+/** Pages of 1,000 signatures in which the user of a nonce is looked for. */
+const PAGES_MAX = 3
+const LOOKED_MAX = 50
+/**
+ * The end of a withdrawal whose nonce has moved, and of which the node knows no signature. That proves nothing: only the other
+ * transaction, with its bytes signed by the same key, ends it. Undefined where its own transaction moved the nonce.
+ */
+async function endOfNonce(
+  db: Queryable,
+  chain: SolanaChain,
+  withdrawal: BroadcastWithdrawal,
+): Promise<NonceEnd | undefined> {
+  const payment = parsePayment(withdrawal.raw_transaction)
+  const touching = await signaturesOf(chain.rpc, payment.nonceAccount, null, PAGES_MAX)
+  for (const { signature } of (touching ?? []).slice(0, LOOKED_MAX)) {
+    if (hashesOf(withdrawal).includes(signature)) return undefined
+    const made = await madeTransaction(chain.rpc, signature)
+    if (made !== undefined && usesNonceOf(made, payment)) return usedBy(db, chain, withdrawal, signature)
+  }
+  return usedByUnseen(`its nonce of ${payment.nonceAccount}`, withdrawal.transfer_id)
+}
+
+const usesNonceOf = ({ raw }: MadeTransaction, { nonceAccount, nonce, from }: ParsedPayment): boolean => {
+  const shown = parse(raw)
+  return shown.nonceAccount === nonceAccount && shown.lifetime === nonce && shown.signers.includes(from)
+}
+
+/** Whether this transaction has used the nonce of a withdrawal's bytes, finalized (`NetworkAdapter.usedBy`). */
+export async function usedBy(
+  db: Queryable,
+  chain: SolanaChain,
+  withdrawal: BroadcastWithdrawal,
+  hash: string,
+): Promise<NonceEnd> {
+  await chain.facts()
+  const kept = paymentIn(withdrawal.raw_transaction)
+  if (kept === undefined) return mayBeMined('its bytes are no payment on a nonce account')
+  if (hashesOf(withdrawal).includes(hash)) return mayBeMined(`${hash} was signed for it, and may pay it`)
+  const made = await madeTransaction(chain.rpc, hash)
+  if (made === undefined) return mayBeMined(`the node of ${NETWORK} has no finalized transaction ${hash}`)
+  const shown = parse(made.raw)
+  if (shown.hash !== hash || !shown.isSigned)
+    return mayBeMined(`the node's answer for ${hash} is not signed as ${hash}`)
+  if (!usesNonceOf(made, kept)) return mayBeMined(`${hash} has another nonce, or another wallet signed it`)
+  const accounts = await readAccounts(chain.rpc, [kept.nonceAccount])
+  const value = nonceOf(accounts.get(kept.nonceAccount), kept.from)
+  if (value === undefined || value === kept.nonce) return mayBeMined(`${hash} has not moved its nonce yet`)
+  return endedBy(
+    db,
+    { network: NETWORK, transfer_id: withdrawal.transfer_id, hash },
+    {
+      isSamePayment: made.err === null && isSamePayment(paymentIn(made.raw), kept),
+      doubt: () => doubtOf(chain, hash, made.err, NOTHING_ELSE),
+    },
+  )
+}
+
+/** Whether two transactions pay the same units of the same asset to the same account. */
+export const isSamePayment = (
+  one: ParsedPayment | undefined,
+  { target, units, mint }: Pick<ParsedPayment, 'target' | 'units' | 'mint'>,
+): boolean => one !== undefined && one.target === target && one.units === units && one.mint === mint

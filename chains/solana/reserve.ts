@@ -1,0 +1,101 @@
+import { PLATFORM_ID } from '../../src/db/ids.ts'
+import type { Transaction } from '../../src/db/database.ts'
+import type { Withdrawal } from '../../src/networks/network.ts'
+import { selectOpenTransactions } from '../../src/networks/network-transactions.ts'
+import type { WaitingReason } from '../../src/networks/waiting.ts'
+import { deduct as deductFrom, owedOn, payFrom, type Money } from '../kit/owed-first.ts'
+import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
+import { GAS_ASSET, NETWORK, offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
+import { UNITS_TYPICAL } from './fees.ts'
+import { associatedOf, TOKEN_2022 } from './instructions.ts'
+import { laneAccounts, openLanes, SWEEP_LANES, type OpenLanes } from './lanes.ts'
+import { feeOf, paymentIn, SIGNATURE_FEE, type ParsedPayment } from './transaction.ts'
+
+/** The hot wallet while one transaction signs from it. Its amounts go down as payments are decided. */
+export interface Reservation {
+  lanes: OpenLanes
+  /** By asset, in units of the chain: the balance, less signed transactions that are not made. May be below zero. */
+  spendable: Map<string, bigint>
+  /** The reason why a payment that costs this fee and rent waits; undefined where it was deducted. */
+  pay(withdrawal: Withdrawal, cost: bigint): WaitingReason | undefined
+}
+
+/**
+ * Reserves the hot wallet until the transaction ends: the rows of its lanes are locked. Signed transactions are read before
+ * the accounts, all of which are of one slot: a transaction that is made in between has moved its nonce by then.
+ */
+export async function reserve(
+  tx: Transaction,
+  chain: SolanaChain,
+  facts: Facts,
+  withdrawals: readonly Withdrawal[],
+  unitPrice: bigint,
+): Promise<Reservation> {
+  const open = (await selectOpenTransactions(tx, NETWORK)).flatMap(({ raw_transaction }) => {
+    const payment = paymentIn(raw_transaction)
+    return payment?.from === chain.hotWallet.address ? [payment] : []
+  })
+  const making = await makingLanes(tx)
+  const wallet = chain.hotWallet.address
+  const sources = new Map(
+    [...facts.tokens].map(([asset, { mint, program }]) => [asset, associatedOf(wallet, mint, program)]),
+  )
+  const accounts = await readAccounts(chain.rpc, [
+    wallet,
+    ...sources.values(),
+    ...laneAccounts(chain).map(({ account }) => account),
+  ])
+  // The network keeps no account with less than the rent.
+  const lamports =
+    (accounts.get(wallet)?.lamports ?? 0n) - facts.rentOfWallet - making - sweepsCostMax(chain, facts)
+  const spendable = new Map([
+    [GAS_ASSET, lamports],
+    ...[...sources].map(([asset, account]) => {
+      const found = tokenAccountOf(accounts.get(account))
+      return [asset, found === undefined || found.isFrozen ? 0n : found.units] as const
+    }),
+  ])
+  const lanes = await openLanes(tx, chain, accounts, open)
+  for (const one of newestOfEach(open)) {
+    const nonce = nonceOf(accounts.get(one.nonceAccount), wallet)
+    // Its nonce has moved: the balances have what it did.
+    if (nonce === undefined || nonce === one.nonce) deduct(spendable, facts, one)
+  }
+  const owed = await owedOn(tx, NETWORK, withdrawals, chain.reserveAfterMs)
+  const money = moneyOf(spendable, unitPrice)
+  return { lanes, spendable, pay: (withdrawal, cost) => payFrom(money, owed, withdrawal, cost) }
+}
+
+function moneyOf(spendable: Map<string, bigint>, unitPrice: bigint): Money {
+  const typicalFee = feeOf({ unitPrice, unitLimit: UNITS_TYPICAL })
+  return {
+    ...{ spendable, ownAsset: GAS_ASSET, unitsOf: onChain, feeOf: () => typicalFee },
+    text: (asset, units) => `${offChain(asset, units)} ${asset}`,
+    wallet: 'the hot wallet',
+  }
+}
+
+/** The most that the sweeps under way can take, each with an account of the wallet's own: sweeping asks for no reservation. */
+const sweepsCostMax = ({ depositKeys, feeCeiling }: SolanaChain, { rentOfToken }: Facts): bigint =>
+  depositKeys === undefined ? 0n : BigInt(SWEEP_LANES) * (feeCeiling + rentOfToken(TOKEN_2022))
+
+/** Replacements have the nonce of the one before them: at most one of them is made. */
+const newestOfEach = (open: readonly ParsedPayment[]): Iterable<ParsedPayment> =>
+  new Map(open.map((one) => [`${one.nonceAccount} ${one.nonce}`, one])).values()
+
+/** What the making of lanes takes that is under way, in lamports. */
+async function makingLanes(tx: Transaction): Promise<bigint> {
+  const { rows } = await tx.query<{ amount: string }>(
+    `select amount from evm_sweeps where customer_id = '${PLATFORM_ID}' and network = $1 and state in ('SIGNED', 'BROADCAST')`,
+    [NETWORK],
+  )
+  return rows.reduce((sum, { amount }) => sum + onChain(GAS_ASSET, amount) + SIGNATURE_FEE, 0n)
+}
+
+function deduct(spendable: Map<string, bigint>, facts: Facts, one: ParsedPayment): void {
+  const rent = one.madeFor === undefined ? 0n : facts.rentOfToken(one.program)
+  const [asset] = [...facts.tokens].find(([, { mint }]) => mint === one.mint) ?? []
+  const native = one.mint === undefined ? one.units : 0n
+  deductFrom(spendable, GAS_ASSET, native + feeOf(one) + rent)
+  if (asset !== undefined) deductFrom(spendable, asset, one.units)
+}

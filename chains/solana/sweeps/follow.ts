@@ -1,0 +1,139 @@
+import type { Address } from '@solana/addresses'
+import type { Database } from '../../../src/db/database.ts'
+import { RecordFailure } from '../../../src/db/each-alone.ts'
+import type { SweepRound } from '../../../src/networks/network.ts'
+import { endSweep, selectUnderWay, setState, stepEach, sweepName, type Sweep } from '../../kit/sweeps.ts'
+import { nonceOf, readAccounts, type Accounts } from '../accounts.ts'
+import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from '../chain.ts'
+import { changesOf, madeTransaction, signaturesOf, statusesOf, type MadeTransaction } from '../node.ts'
+import { send } from '../send.ts'
+import { feeOf, parse, parsePayment, SIGNATURE_FEE } from '../transaction.ts'
+
+/**
+ * Follows sweeps to their ends. Each is on a durable nonce, so its bytes are valid until the nonce is used: they are broadcast
+ * until then, and only the transaction that has used the nonce ends them.
+ */
+
+/** A sweep with what its bytes say: the wallet may have changed since. */
+type FollowedSweep = Sweep &
+  Pick<ReturnType<typeof parsePayment>, 'nonceAccount' | 'nonce'> & { payer: Address }
+
+/** Takes each sweep a step further. Returns how many steps were taken. `failed` gets the failure of a single sweep. */
+export async function followSweeps(
+  db: Database,
+  chain: SolanaChain,
+  round: SweepRound,
+  failed: (error: unknown) => void,
+): Promise<number> {
+  // The hash is that of the bytes: a changed row stops no other.
+  const rows = await selectUnderWay(db, NETWORK, { kind: 'SWEEP' })
+  const sweeps = rows.flatMap((one): FollowedSweep | [] => {
+    try {
+      const { from, nonceAccount, nonce } = parsePayment(one.raw_transaction)
+      return { ...one, crypto_tx_hash: parse(one.raw_transaction).hash, payer: from, nonceAccount, nonce }
+    } catch (error) {
+      failed(new RecordFailure(sweepName(one), error))
+      return []
+    }
+  })
+  if (sweeps.length === 0) return 0
+  const standing = await statusesOf(
+    chain.rpc,
+    sweeps.map(({ crypto_tx_hash }) => crypto_tx_hash),
+  )
+  // After the signatures: a transaction that is finalized in between is asked about again.
+  const accounts = await readAccounts(
+    chain.rpc,
+    sweeps.map(({ nonceAccount }) => nonceAccount),
+  )
+  return stepEach(sweeps, sweepName, failed, async (one) => {
+    const status = standing.get(one.crypto_tx_hash)
+    if (status?.confirmationStatus === 'finalized') return endMade(db, chain, one, round, failed)
+    return status == null ? sendAgain(db, chain, one, accounts, round) : setState(db, one, 'BROADCAST')
+  })
+}
+
+/** Broadcasts bytes that the network does not know; ends them where another transaction has used their nonce. */
+async function sendAgain(
+  db: Database,
+  chain: SolanaChain,
+  one: FollowedSweep,
+  accounts: Accounts,
+  round: SweepRound,
+): Promise<boolean> {
+  const { nonceAccount, nonce, payer } = one
+  const value = nonceOf(accounts.get(nonceAccount), payer)
+  if (value === undefined || value === nonce) {
+    await send(chain, one)
+    return setState(db, one, 'BROADCAST')
+  }
+  const { user, isOurs } = await userOfNonce(chain, one)
+  // The node does not show its own transaction yet.
+  if (isOurs) return false
+  if (user === undefined)
+    throw new Error(`something has used its nonce of ${nonceAccount}, and the node does not show what`)
+  return endSweep(db, NETWORK, one, { state: 'VOID', networkFee: feeIn(0n), asset: one.asset }, round)
+}
+
+/** Pages of 1,000 signatures in which the user of a nonce is looked for, and most transactions that are looked at. */
+const PAGES_MAX = 3
+const LOOKED_MAX = 50
+
+/** The transaction that has used a sweep's nonce, by its own bytes: the wallet's key has signed them. */
+async function userOfNonce(
+  { rpc }: SolanaChain,
+  { crypto_tx_hash, nonceAccount, nonce, payer }: FollowedSweep,
+): Promise<{ user?: string; isOurs: boolean }> {
+  const touching = (await signaturesOf(rpc, nonceAccount, null, PAGES_MAX)) ?? []
+  for (const { signature } of touching.slice(0, LOOKED_MAX)) {
+    if (signature === crypto_tx_hash) return { isOurs: true }
+    const made = await madeTransaction(rpc, signature)
+    const shown = made && parse(made.raw)
+    if (
+      shown?.hash === signature &&
+      shown.isSigned &&
+      shown.nonceAccount === nonceAccount &&
+      shown.lifetime === nonce &&
+      shown.signers.includes(payer)
+    )
+      return { user: signature, isOurs: false }
+  }
+  return { isOurs: false }
+}
+
+async function endMade(
+  db: Database,
+  chain: SolanaChain,
+  one: FollowedSweep,
+  round: SweepRound,
+  failed: (error: unknown) => void,
+): Promise<boolean> {
+  const made = await madeTransaction(chain.rpc, one.crypto_tx_hash)
+  if (made === undefined) return false
+  const { hash, isSigned } = parse(made.raw)
+  if (hash !== one.crypto_tx_hash || !isSigned)
+    throw new Error(`the node shows another transaction than ${one.crypto_tx_hash}`)
+  // It is signed anew in the next round: what makes it fail may cost its fee again and again.
+  if (made.err !== null) failed(new RecordFailure(sweepName(one), JSON.stringify(made.err)))
+  const state = made.err === null ? 'DONE' : 'FAILED'
+  const networkFee = feeIn(costOf(await chain.facts(), one, made))
+  return endSweep(db, NETWORK, one, { state, networkFee, asset: one.asset }, round)
+}
+
+/**
+ * What a sweep has cost the hot wallet: the fee, and the rent of an account of its own that it made. Throws an Error for more
+ * than its bytes can cost: the node lies.
+ */
+function costOf(facts: Facts, one: FollowedSweep, made: MadeTransaction): bigint {
+  const { lamports } = changesOf(made, parse(made.raw).accounts)
+  const swept = one.asset === GAS_ASSET && made.err === null ? onChain(GAS_ASSET, one.amount) : 0n
+  const cost = swept - (lamports.get(one.payer) ?? 0n)
+  const bytes = parsePayment(one.raw_transaction)
+  const rent = bytes.madeFor === undefined ? 0n : facts.rentOfToken(bytes.program)
+  const most = feeOf(bytes) + SIGNATURE_FEE + rent
+  if (cost < 0n || cost > most)
+    throw new Error(
+      `the node says that ${one.crypto_tx_hash} has cost ${cost} lamports: it can cost ${most} at most`,
+    )
+  return cost
+}

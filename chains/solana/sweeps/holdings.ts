@@ -1,0 +1,51 @@
+import type { Address } from '@solana/addresses'
+import type { Database } from '../../../src/db/database.ts'
+import { givenAmong } from '../../../src/networks/given-addresses.ts'
+import { heldAtAddresses, UNDER_WAY } from '../../kit/holdings.ts'
+import { readAccounts } from '../accounts.ts'
+import { NETWORK, onChain, type SolanaChain } from '../chain.ts'
+import { assetsOf, type DepositAccount } from '../deposit-accounts.ts'
+import { addressesOf, unitsIn } from '../deposit-scan.ts'
+
+/** What deposit addresses hold, as `evm_holdings` records it. */
+
+/** The sums of what deposit addresses hold, by asset, in units of the chain. */
+export async function sumsAtAddresses(db: Database, chain: SolanaChain): Promise<Map<string, bigint>> {
+  const { tokens } = await chain.facts()
+  return heldAtAddresses(db, { network: NETWORK, areGiven: chain.areGiven }, assetsOf(tokens), {
+    async read(holdings) {
+      const places = holdings.map((one) => ({ ...one, account: (one.account ?? '') as Address }))
+      const accounts = await readAccounts(chain.rpc, addressesOf(places))
+      return places.map((one) => unitsIn(one, accounts))
+    },
+    unitsOf: onChain,
+  })
+}
+
+/** An asset at a deposit address that may be worth sweeping. */
+export interface SweepPlace extends Pick<DepositAccount, 'customer_id' | 'address' | 'asset' | 'account'> {
+  derivation: string
+}
+
+/** Places without a sweep under way that hold at least this much. `least` has decimal strings by asset. */
+export async function selectWorth(
+  db: Database,
+  chain: SolanaChain,
+  least: ReadonlyMap<string, string>,
+  limit: number,
+): Promise<SweepPlace[]> {
+  const { rows } = await db.query<SweepPlace>(
+    `
+    select h.customer_id, h.address, h.asset, h.account,
+           (select d.derivation from deposit_addresses d
+            where d.customer_id = h.customer_id and d.address = h.address limit 1) as derivation
+    from evm_holdings h
+    join unnest($2::text[], $3::numeric[]) as a (asset, least) on a.asset = h.asset and h.balance >= a.least
+    where h.network = $1 and h.balance > 0 and h.account is not null and not ${UNDER_WAY}
+    -- Random order, so that addresses which cannot be swept never block the others.
+    order by random()
+    limit $4`,
+    [NETWORK, [...least.keys()], [...least.values()], limit],
+  )
+  return givenAmong(chain, db, rows)
+}

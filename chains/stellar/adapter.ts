@@ -1,0 +1,74 @@
+import type { Database } from '../../src/db/database.ts'
+import type { NetworkAdapter } from '../../src/networks/network.ts'
+import type { NetworkStatus } from '../../src/networks/wallet-status.ts'
+import {
+  balanceOf,
+  decimalOf,
+  findAccount,
+  openChain,
+  stroops,
+  type StellarChain,
+  type StellarConfig,
+} from './chain.ts'
+import { claimTransaction, movedBy } from './claims.ts'
+import { initialCursor, newAddress, scanBlocks, scanDeposits, verifyDeposits } from './deposits.ts'
+import { estimateFee, refusesDestination, sign } from './sign.ts'
+import { broadcast, checkStatus, resend, usedBy } from './status.ts'
+
+const POLL_MS = 5_000
+
+/**
+ * Withdrawals and deposits over STELLAR, by Horizon. EXPERIMENTAL: no node of Stellar runs in the tests, a model of its rules
+ * stands in for one. Signed bytes are never replaced: they bid the fee ceiling, of which the network takes what the ledger's
+ * other transactions pay, and end by their time bound.
+ */
+export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdapter {
+  const chain = openChain(config)
+  return {
+    pollMs: config.pollMs ?? POLL_MS,
+    signsAlone: true,
+    asksNode: true,
+    ready: async () => void (await chain.horizon.root()),
+
+    // Withdrawals.
+    review: () => ({ verdict: 'PASS' }),
+    refusesDestination: (address) => refusesDestination(chain, address),
+    estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
+    sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
+    broadcast: (withdrawals) => broadcast(chain, withdrawals),
+    checkStatus: (withdrawals) => checkStatus(chain, withdrawals),
+    usedBy: (withdrawal, what) => usedBy(chain, withdrawal, what),
+
+    // Deposits.
+    newDepositAddress: async () => (id) => newAddress(chain, id),
+    initialCursor: (cursor) => initialCursor(chain, cursor),
+    scanDeposits: (cursor) => scanDeposits(db, chain, cursor),
+    scanBlocks: (first, last) => scanBlocks(db, chain, first, last),
+    verifyDeposits: (found) => verifyDeposits(db, chain, found),
+
+    // Operators.
+    status: () => status(chain),
+    refill: async () => ({ to: chain.address }),
+    readHash: (text) => (/^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined),
+    claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
+    movedBy: (tx, hash) => movedBy(tx, chain, hash),
+    resend: (ended) => resend(chain, ended),
+  }
+}
+
+/** What the hot wallet holds, its reserve included, and the channel accounts, whose reserve it may have paid. */
+async function status(chain: StellarChain): Promise<NetworkStatus> {
+  const { history_latest_ledger: height } = await chain.horizon.root()
+  const lanes = chain.keys?.lanes.map((key) => key.publicKey()) ?? []
+  const [wallet, ...channels] = await Promise.all(
+    [chain.address, ...lanes].map((account) => findAccount(chain, account)),
+  )
+  const amounts = (accounts: (typeof wallet)[]) =>
+    Object.fromEntries(
+      [...chain.assets].map(([symbol, asset]) => {
+        const held = accounts.map((one) => stroops((one && balanceOf(one, asset)?.balance) ?? '0'))
+        return [symbol, decimalOf(held.reduce((sum, units) => sum + units, 0n))]
+      }),
+    )
+  return { height, held: amounts([wallet, ...channels]), hotWallet: amounts([wallet]) }
+}

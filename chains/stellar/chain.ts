@@ -1,0 +1,115 @@
+import { Keypair, Networks } from '@stellar/stellar-base'
+import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
+import { ASSETS } from '../../src/contract/assets/catalogue.ts'
+import type { Mode } from '../../src/networks/chain-of-mode.ts'
+import { NoSigningKey } from '../../src/networks/node-failure.ts'
+import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
+import { laneKeys } from './envelope.ts'
+import { horizon, type Balance, type Horizon, type StellarAccount } from './horizon.ts'
+
+/** STELLAR as the adapter's parts see it. Amounts are in stroops, a ten-millionth. */
+export interface StellarChain {
+  horizon: Horizon
+  /** Of another operator: without its word no payment is refunded. */
+  second: Horizon | undefined
+  passphrase: string
+  /** In live mode one Horizon's word ends nothing. */
+  mode: Mode
+  /** The hot wallet's account. */
+  address: string
+  /** Absent in a process that does not sign. */
+  keys: { hotWallet: Keypair; lanes: Keypair[] } | undefined
+  /** By symbol: `native`, or `CODE:ISSUER`. */
+  assets: ReadonlyMap<string, string>
+  /** The most that one operation costs. */
+  feeCeiling: bigint
+  /** Everything up to this ledger was reviewed by an operator. */
+  firstLedger: number
+  reserveAfterMs: number | undefined
+}
+
+export interface StellarConfig {
+  horizonUrl: string
+  verifyHorizonUrl?: string | undefined
+  passphrase: string
+  /** A seed (S...), or the address (G...) in a process that does not sign. */
+  hotWallet: { seed: string } | { address: string }
+  /** How many channel accounts give sequence numbers, beside the hot wallet. */
+  lanes?: number | undefined
+  /** In XLM for each operation. */
+  feeCeiling: string
+  /** Of test networks: the issuers by asset. */
+  issuers?: Record<string, string> | undefined
+  firstLedger?: number | undefined
+  pollMs?: number
+  reserveAfterMs?: number
+}
+
+export const GAS_ASSET = 'XLM'
+export const DECIMALS = 7
+/** The least that an operation costs. */
+export const LEAST_FEE = 100n
+const LANES = 8
+
+/** Throws an Error for a seed or an issuer that is none. */
+export function openChain(config: StellarConfig): StellarChain {
+  const { hotWallet: from, issuers = {} } = config
+  const hotWallet = 'seed' in from ? Keypair.fromSecret(from.seed) : undefined
+  const assets = new Map([[GAS_ASSET, 'native']])
+  for (const { symbol, networks } of ASSETS) {
+    const [code, issuer] = networks.STELLAR?.contractAddress?.split('-') ?? []
+    if (code !== undefined) assets.set(symbol, `${code}:${issuers[symbol] ?? issuer}`)
+  }
+  return {
+    horizon: horizon(config.horizonUrl, config.passphrase),
+    second:
+      config.verifyHorizonUrl === undefined ? undefined : horizon(config.verifyHorizonUrl, config.passphrase),
+    passphrase: config.passphrase,
+    mode: config.passphrase === String(Networks.PUBLIC) ? 'live' : 'sandbox',
+    address: hotWallet?.publicKey() ?? (from as { address: string }).address,
+    keys: hotWallet && { hotWallet, lanes: laneKeys(hotWallet, config.lanes ?? LANES) },
+    assets,
+    feeCeiling: parseAmount(config.feeCeiling, DECIMALS)!,
+    firstLedger: config.firstLedger ?? 0,
+    reserveAfterMs: config.reserveAfterMs,
+  }
+}
+
+export function keysOf({ keys }: StellarChain) {
+  if (keys === undefined)
+    throw new NoSigningKey('this process has no key of the hot wallet: it signs nothing')
+  return keys
+}
+
+export const stroops = (amount: string): bigint => parseAmount(amount, DECIMALS)!
+export const decimalOf = (units: bigint): string => formatAmount(units, DECIMALS)
+
+export const findAccount = (chain: StellarChain, account: string) =>
+  chain.horizon.find<StellarAccount>(`/accounts/${account}`)
+
+/** An account's balance of an asset; undefined without a trustline. */
+export const balanceOf = ({ balances }: StellarAccount, asset: string): Balance | undefined =>
+  balances.find((one) =>
+    asset === 'native' ? one.asset_type === 'native' : `${one.asset_code}:${one.asset_issuer}` === asset,
+  )
+
+/** Half an XLM for each entry of an account, two of which are the account itself. */
+const RESERVE = 5_000_000n
+/** The least that an account must hold to exist. */
+export const ACCOUNT_MINIMUM = 2n * RESERVE
+
+export function spendableOf(account: StellarAccount, asset: string): bigint {
+  const balance = balanceOf(account, asset)
+  if (balance === undefined) return 0n
+  const { subentry_count, num_sponsoring = 0, num_sponsored = 0 } = account
+  const entries = BigInt(2 + subentry_count + num_sponsoring - num_sponsored)
+  const kept = asset === 'native' ? entries * RESERVE : 0n
+  return stroops(balance.balance) - stroops(balance.selling_liabilities ?? '0') - kept
+}
+
+/** The chain as the second Horizon has it; undefined in a sandbox without one. Throws an Error in live mode without one. */
+export function asSecondHas(chain: StellarChain, what: string): StellarChain | undefined {
+  const { second, mode } = chain
+  if (second === undefined && mode === 'live') throw new Error(`${what}: ${NOTHING_ELSE}`)
+  return second && { ...chain, horizon: second }
+}

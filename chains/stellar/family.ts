@@ -1,0 +1,113 @@
+import { Keypair, Networks, StrKey } from '@stellar/stellar-base'
+import { Type, type Static } from 'typebox'
+import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
+import { findAsset } from '../../src/contract/assets/catalogue.ts'
+import { Closed } from '../../src/contract/fields.ts'
+import type { ConnectedNetwork, Family, Opening } from '../../src/networks/family.ts'
+import { secondNode, shared } from '../../src/networks/section.ts'
+import { Secret } from '../../src/networks/secrets.ts'
+import { differences, type PaymentOn } from '../../src/networks/signed-payment.ts'
+import { hotWalletOf } from '../kit/hot-wallet-key.ts'
+import { stellarAdapter } from './adapter.ts'
+import { DECIMALS, LEAST_FEE, type StellarConfig } from './chain.ts'
+import { accountIn, paymentIn } from './envelope.ts'
+import { horizon } from './horizon.ts'
+
+const ADAPTER = 'stellar'
+const ACCOUNT = '^G[A-Z2-7]{55}$'
+const StellarSection = Closed({
+  adapter: Type.Literal(ADAPTER),
+  /** `fee_ceiling` is the most that one operation costs, in XLM. */
+  ...shared,
+  /** A ledger is final when it is closed. */
+  confirmations: Type.Optional(Type.Literal(1)),
+  ...secondNode,
+  /** The passphrase of a sandbox's network; by default the test network's. */
+  network_passphrase: Type.Optional(Type.String({ minLength: 1 })),
+  /** The hot wallet's seed (S...). */
+  hot_wallet_key: Type.Optional(Secret),
+  /** The hot wallet's account. With it, a process without the worker does not read the seed. */
+  hot_wallet_address: Type.Optional(Type.String({ pattern: ACCOUNT })),
+  /** How many channel accounts number transactions, beside the hot wallet. */
+  lanes: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  /** By asset, the issuer on a test network; by default the catalogue's. */
+  issuers: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: ACCOUNT }))),
+  /** An operator has reviewed what the wallet sent in ledgers below this one. */
+  first_ledger: Type.Optional(Type.Integer({ minimum: 0 })),
+})
+type StellarSection = Static<typeof StellarSection>
+
+export const family: Family<StellarSection> = {
+  section: StellarSection,
+  adapter: ADAPTER,
+  carriesMemo: true,
+  disagreementOf,
+  connect,
+}
+
+async function connect(opening: Opening, section: StellarSection): Promise<ConnectedNetwork> {
+  const { network, db, mode, given } = opening
+  const { network_passphrase, issuers = {} } = section
+  const passphrase = network_passphrase ?? (mode === 'live' ? Networks.PUBLIC : Networks.TESTNET)
+  if ((passphrase === String(Networks.PUBLIC)) !== (mode === 'live'))
+    throw new Error(
+      `${network}.network_passphrase must ${mode === 'live' ? 'be that' : 'not be'} of the public network in ${mode === 'live' ? 'live mode' : 'a sandbox'}`,
+    )
+  for (const asset of Object.keys(issuers))
+    if (findAsset(asset)?.networks[network]?.contractAddress === undefined)
+      throw new Error(`${network}.issuers.${asset} is no token of ${network}`)
+  if (mode === 'live' && Object.keys(issuers).length > 0)
+    throw new Error(`${network}.issuers are for test networks: live mode takes the catalogue's`)
+  const { address, seed } = await hotWalletOf<{ address: string; seed?: string }>(opening, section, {
+    watch(account) {
+      if (!StrKey.isValidEd25519PublicKey(account))
+        throw new Error(`${network}.hot_wallet_address is no account of Stellar (G...)`)
+      return { address: account }
+    },
+    open(field, key) {
+      if (!StrKey.isValidEd25519SecretSeed(key)) throw new Error(`${field} is no seed of Stellar (S...)`)
+      return { address: Keypair.fromSecret(key).publicKey(), seed: key }
+    },
+  })
+  if (parseAmount(section.fee_ceiling, DECIMALS)! < LEAST_FEE)
+    throw new Error(
+      `${network}.fee_ceiling must be at least ${formatAmount(LEAST_FEE, DECIMALS)}, the least that an operation costs`,
+    )
+  const horizonUrl = await given.url('rpc_url', section.rpc_url)
+  const config: StellarConfig = {
+    horizonUrl,
+    verifyHorizonUrl: section.verify_rpc_url && (await given.url('verify_rpc_url', section.verify_rpc_url)),
+    passphrase,
+    hotWallet: seed === undefined ? { address } : { seed },
+    lanes: section.lanes,
+    feeCeiling: section.fee_ceiling,
+    issuers,
+    firstLedger: section.first_ledger,
+  }
+  return {
+    adapter: stellarAdapter(config, db),
+    requireChain: async () => void (await horizon(horizonUrl, passphrase).root()),
+    privateKeys: seed === undefined ? [] : ['hot_wallet_key'],
+    depositPublicKey: undefined,
+    hasSecondNode: section.verify_rpc_url !== undefined,
+    isExperimental: true,
+    keys: {
+      gave: (one) => !one.derivation.startsWith('muxed/') || accountIn(one.address).account === address,
+    },
+  }
+}
+
+function disagreementOf(
+  { raw_transaction, network, asset, amount, ...wanted }: PaymentOn,
+  issuers: Readonly<Record<string, string>> = {},
+): string | undefined {
+  const paid = paymentIn(raw_transaction)
+  const { contractAddress, decimals } = findAsset(asset)!.networks[network]!
+  const [code, issuer] = contractAddress?.split('-') ?? []
+  return differences([
+    ['asset', paid.asset, code === undefined ? 'native' : `${code}:${issuers[asset] ?? issuer}`],
+    ['amount', parseAmount(paid.amount, decimals), parseAmount(amount, decimals)],
+    ['destination', paid.destination, wanted.destination_address],
+    ['memo', paid.memo ?? null, wanted.memo ?? null],
+  ])
+}

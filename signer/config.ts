@@ -1,0 +1,192 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { access, constants, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { Ajv } from 'ajv'
+import { Type, type Static } from 'typebox'
+import type { Hex } from 'viem'
+import { getAddress } from 'viem/utils'
+import { tokensOf, type Token } from '../chains/evm/chain.ts'
+import { parseAmount } from '../src/contract/assets/amount.ts'
+import {
+  CRYPTO_NETWORKS,
+  decimalsOf,
+  findAsset,
+  NETWORKS,
+  type CryptoNetwork,
+} from '../src/contract/assets/catalogue.ts'
+import { Closed } from '../src/contract/fields.ts'
+import { WINDOW_MS_MAX } from './journal.ts'
+import { readApproverKey, type ApproverKey } from '../src/governance/approvals/approval-statement.ts'
+import type { Wallet } from './back-end.ts'
+import { openWallet, WalletSection } from './wallets.ts'
+
+/** The signer's own configuration: it believes no database, and takes no word of whoever asks it. */
+
+const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
+const Address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
+const Path = Type.String({ minLength: 1 })
+const PublicKey = Type.Object(
+  { kty: Type.String(), crv: Type.String(), x: Type.String() },
+  { additionalProperties: true },
+)
+
+const NetworkSection = Closed({
+  /** The chain id of a test network; by default the catalogue's. */
+  chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
+  /** Contract addresses by asset, for test networks; by default the catalogue's. */
+  tokens: Type.Optional(Type.Record(Type.String(), Address)),
+  /** Where the keys of the hot wallets are. */
+  wallets: Type.Array(WalletSection, { minItems: 1, maxItems: 20 }),
+  /** The most that one transaction may cost, in the network's own asset. */
+  fee_max: Decimal,
+  /** The most that leaves within a period, by asset. An asset without a window is not paid. */
+  windows: Type.Array(
+    Closed({
+      asset: Type.String(),
+      period_seconds: Type.Integer({ minimum: 1, maximum: WINDOW_MS_MAX / 1000 }),
+      amount: Decimal,
+    }),
+    { minItems: 1 },
+  ),
+  /** Where the platform's own transfers may go, beside the wallets: cold storage. */
+  treasury_destinations: Type.Optional(Type.Array(Address)),
+})
+
+const Config = Closed({
+  /** A path is a unix socket; otherwise mutually authenticated TLS. */
+  listen: Type.Union([
+    Path,
+    Closed({
+      host: Type.String(),
+      port: Type.Integer({ minimum: 0, maximum: 65_535 }),
+      certificate: Path,
+      key: Path,
+      client_ca: Path,
+    }),
+  ]),
+  journal: Path,
+  /** While this file is there, or its folder cannot be searched, nothing is signed. */
+  stop_file: Path,
+  /** The public keys (JWK, Ed25519) of the processes that accept withdrawals. */
+  acceptance_keys: Type.Array(PublicKey, { minItems: 1 }),
+  /** The public keys (JWK) of the people who approve payments, and what is done to the journal. */
+  approvers: Type.Array(PublicKey),
+  /** From this amount of an asset on, this many of them must have approved a withdrawal. */
+  approvals: Type.Array(
+    Closed({ asset: Type.String(), from: Decimal, required: Type.Integer({ minimum: 1 }) }),
+  ),
+  /** How many of them open a journal that was lost, or void what was signed. */
+  journal_approvals: Type.Integer({ minimum: 1 }),
+  networks: Type.Record(Type.String(), NetworkSection),
+})
+export type Listen = Static<typeof Config>['listen']
+
+/** One network, as the signer's rules read it. Units are those of the chain. */
+export interface SignerNetwork {
+  network: CryptoNetwork
+  chainId: number
+  tokens: ReadonlyMap<string, Token>
+  tokenAddresses: Readonly<Record<string, string>>
+  wallets: ReadonlyMap<Hex, Wallet>
+  feeMax: bigint
+  windows: { asset: string; periodMs: number; units: bigint }[]
+  treasuryDestinations: ReadonlySet<Hex>
+}
+
+export interface SignerConfig {
+  listen: Listen
+  journal: string
+  stopFile: string
+  acceptanceKeys: KeyObject[]
+  approvers: ApproverKey[]
+  approvals: { asset: string; from: string; required: number }[]
+  journalApprovals: number
+  networks: ReadonlyMap<string, SignerNetwork>
+}
+
+const NATIVE_DECIMALS = 18
+
+/** Reads the signer's file, with the keys that it names. Throws an Error that names the field and the rule. */
+export async function readSignerConfig(
+  path: string,
+  environment: Record<string, string | undefined>,
+): Promise<SignerConfig> {
+  const value = JSON.parse(await readFile(path, 'utf8')) as Static<typeof Config>
+  const ajv = new Ajv({ allErrors: false, strict: true, strictTypes: false })
+  if (!ajv.validate(Config, value)) {
+    const { instancePath, message, params } = ajv.errors![0]!
+    const { additionalProperty } = params as { additionalProperty?: string }
+    const field = [
+      ...instancePath.split('/').slice(1),
+      ...(additionalProperty ? [additionalProperty] : []),
+    ].join('.')
+    throw new Error(`${field || 'the file'} ${additionalProperty ? 'is not a known field' : message}`)
+  }
+  await access(dirname(value.stop_file), constants.X_OK).catch((error: Error) => {
+    throw new Error(`stop_file: its folder must be one that the signer can search: ${error.message}`)
+  })
+  const approvers = value.approvers.map((jwk) => readApproverKey(jwk))
+  const most = Math.max(value.journal_approvals, ...value.approvals.map(({ required }) => required))
+  if (most > approvers.length)
+    throw new Error(`approvers names ${approvers.length} keys, and ${most} approvals are required`)
+  for (const [index, { asset, from }] of value.approvals.entries())
+    if (findAsset(asset) === undefined || parseAmount(from, decimalsOf(asset)) === undefined)
+      throw new Error(`approvals.${index} must name an asset, and an amount with its decimals`)
+  const networks = new Map<string, SignerNetwork>()
+  for (const [name, section] of Object.entries(value.networks))
+    networks.set(name, await networkOf(name, section, environment))
+  return {
+    listen: value.listen,
+    journal: value.journal,
+    stopFile: value.stop_file,
+    acceptanceKeys: value.acceptance_keys.map((key) => ed25519Of(key)),
+    approvers,
+    approvals: value.approvals,
+    journalApprovals: value.journal_approvals,
+    networks,
+  }
+}
+
+function ed25519Of(jwk: Static<typeof PublicKey>): KeyObject {
+  if (jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519')
+    throw new Error('acceptance_keys must be JWKs of Ed25519 (kty OKP)')
+  if ('d' in jwk) throw new Error('acceptance_keys has a private key: give the public one, without d')
+  return createPublicKey({ key: jwk, format: 'jwk' })
+}
+
+async function networkOf(
+  name: string,
+  section: Static<typeof NetworkSection>,
+  environment: Record<string, string | undefined>,
+): Promise<SignerNetwork> {
+  const network = CRYPTO_NETWORKS.find((one) => one === name && NETWORKS[one].family === 'evm')
+  if (network === undefined)
+    throw new Error(`networks.${name} is no EVM network, the only ones that are signed for`)
+  const tokens = tokensOf(network, section.tokens ?? {})
+  const units = (field: string, asset: string, amount: string) => {
+    const decimals = asset === NETWORKS[network].gasAsset ? NATIVE_DECIMALS : tokens.get(asset)?.decimals
+    if (decimals === undefined) throw new Error(`networks.${name}.${field}: ${asset} is no asset of ${name}`)
+    const parsed = parseAmount(amount, decimals)
+    if (parsed === undefined) throw new Error(`networks.${name}.${field} has more than ${decimals} decimals`)
+    return parsed
+  }
+  const wallets = new Map<Hex, Wallet>()
+  for (const [index, where] of section.wallets.entries()) {
+    const wallet = await openWallet(`networks.${name}.wallets[${index}]`, where, environment)
+    wallets.set(wallet.address, wallet)
+  }
+  return {
+    network,
+    chainId: section.chain_id ?? NETWORKS[network].chainId!,
+    tokens,
+    tokenAddresses: Object.fromEntries([...tokens].map(([asset, { address }]) => [asset, address])),
+    wallets,
+    feeMax: units('fee_max', NETWORKS[network].gasAsset, section.fee_max),
+    windows: section.windows.map(({ asset, period_seconds, amount }, index) => ({
+      asset,
+      periodMs: period_seconds * 1000,
+      units: units(`windows[${index}].amount`, asset, amount),
+    })),
+    treasuryDestinations: new Set((section.treasury_destinations ?? []).map((one) => getAddress(one))),
+  }
+}

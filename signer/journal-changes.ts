@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { getAddress, isAddress } from 'viem/utils'
+import type { SignedStatement } from '../src/contract/approval.ts'
+import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
+import type { SignerConfig } from './config.ts'
+import type { AllowLine, FillLine, OpenLine, VoidLine } from './journal.ts'
+import { Refused } from './rules.ts'
+
+/** How long approvals of a change count: an old one must not open a journal that is lost again. */
+const CHANGE_VALID_MS = 86_400_000
+
+const ALLOWED_MAX = 1_000
+
+/**
+ * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow one to be signed
+ * anew, or use up a nonce with a transaction of nothing.
+ */
+export type JournalChange = { expires_at: string } & (
+  | Omit<OpenLine, 'at' | 'change'>
+  | Omit<VoidLine, 'at' | 'change'>
+  | Omit<AllowLine, 'at' | 'change'>
+  | (Omit<FillLine, 'at' | 'change' | 'fee'> & { gas: number; max_fee_per_gas: string })
+)
+
+export const changeText = (change: JournalChange): string =>
+  JSON.stringify({ statement: 'bursar-signer/v2', ...change })
+
+const isCount = (one: unknown): one is number => Number.isSafeInteger(one) && (one as number) >= 0
+/** A timestamp as `Date` writes it: the text decides the order, too. */
+const isTime = (one: unknown): one is string =>
+  typeof one === 'string' && new Date(Date.parse(one) || 0).toISOString() === one
+
+const areIds = (ids: unknown): ids is string[] =>
+  Array.isArray(ids) &&
+  ids.length > 0 &&
+  ids.length <= ALLOWED_MAX &&
+  ids.every((id) => typeof id === 'string')
+
+/** Reads a change, with its members in their order. Throws Refused for anything else. */
+export function readChange(value: unknown): JournalChange {
+  const { kind, network, wallet, nonce, expires_at, ...more } = Object(value) as Record<string, unknown>
+  const { next_nonce, transfers_from, transfer_id, transfer_ids, gas, max_fee_per_gas } = more
+  if (kind === 'ALLOW' && typeof network === 'string' && areIds(transfer_ids) && isTime(expires_at))
+    return { kind, network, transfer_ids, expires_at }
+  if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet) && isTime(expires_at)) {
+    const of = { network, wallet: getAddress(wallet) }
+    if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from))
+      return { kind, ...of, next_nonce, transfers_from, expires_at }
+    if (kind === 'VOID' && isCount(nonce) && typeof transfer_id === 'string')
+      return { kind, ...of, nonce, transfer_id, expires_at }
+    const isPrice = typeof max_fee_per_gas === 'string' && /^\d{1,30}$/.test(max_fee_per_gas)
+    if (kind === 'FILL' && isCount(nonce) && isCount(gas) && isPrice)
+      return { kind, ...of, nonce, gas, max_fee_per_gas, expires_at }
+  }
+  throw new Refused(
+    'a change has network and expires_at, and is OPEN with wallet, next_nonce and transfers_from, VOID with wallet, nonce and ' +
+      `transfer_id, FILL with wallet, nonce, gas and max_fee_per_gas, or ALLOW with 1 to ${ALLOWED_MAX} transfer_ids. ` +
+      'Times are written as 2026-01-31T08:00:00.000Z',
+  )
+}
+
+export function lineOf(approved: JournalChange, now: Date): AllowLine | FillLine | OpenLine | VoidLine {
+  const { expires_at: _, ...line } = approved
+  const kept = {
+    at: now.toISOString(),
+    change: createHash('sha256').update(changeText(approved)).digest('hex'),
+  }
+  if (line.kind !== 'FILL') return { ...line, ...kept }
+  const { gas, max_fee_per_gas, ...fill } = line
+  return { ...fill, ...kept, fee: String(BigInt(gas) * BigInt(max_fee_per_gas)) }
+}
+
+/** Throws Refused unless enough of the configuration's approvers have signed this change, not long ago. */
+export function requireApproved(
+  { approvers, journalApprovals }: SignerConfig,
+  change: JournalChange,
+  approvals: readonly SignedStatement[],
+  now: Date,
+): void {
+  const left = Date.parse(change.expires_at) - now.getTime()
+  if (left < 0 || left > CHANGE_VALID_MS)
+    throw new Refused(`expires_at must lie within the next 24 hours, and is ${change.expires_at}`)
+  // All transfers would be refused until then, and the time of an opening only grows.
+  if (change.kind === 'OPEN' && Date.parse(change.transfers_from) > now.getTime())
+    throw new Refused(`transfers_from is in the future: ${change.transfers_from}`)
+  const text = changeText(change)
+  const approving = new Set(
+    approvals.flatMap((signed) => {
+      const key = approvers.find((one) => objectionToSignature(text, signed, one) === undefined)
+      return key === undefined ? [] : [thumbprintOf(key)]
+    }),
+  )
+  if (approving.size < journalApprovals)
+    throw new Refused(`${journalApprovals} approvers must sign this, and ${approving.size} have: ${text}`)
+}

@@ -1,0 +1,347 @@
+import { open, stat, truncate, type FileHandle } from 'node:fs/promises'
+import type { Server } from 'node:net'
+import { dirname } from 'node:path'
+import type { Hex } from 'viem'
+import { millisOfId } from '../src/db/ids.ts'
+import { listenAlone } from './socket.ts'
+
+/**
+ * The signer's own record of what it has signed: a file to which lines of JSON are appended. A line is on the disk before the
+ * signature leaves, so that a crash repeats the same signature or none. One process writes it. Where two do all the same, the
+ * first line of a nonce or transfer counts, and later ones that contradict it are void.
+ */
+
+interface Line {
+  at: string
+  network: string
+}
+
+interface LineOfWallet extends Line {
+  wallet: string
+}
+
+/** A nonce of a wallet, and the payment that it is used for. Amounts in units of the chain, as decimal strings. */
+export interface SignLine extends LineOfWallet {
+  kind: 'SIGN'
+  nonce: number
+  transfer_id: string
+  asset: string
+  units: string
+  /** The most that it costs, in the network's own asset. */
+  fee: string
+}
+
+interface Approved {
+  /** The SHA-256 of what they signed: it is applied once. Lines of version 0 have none. */
+  change?: string
+}
+
+/** By the approval of people, the journal begins at this nonce: it is new, was lost, or was restored from a backup. */
+export interface OpenLine extends LineOfWallet, Approved {
+  kind: 'OPEN'
+  next_nonce: number
+  /** Transfers from before may have been signed on what was lost: only those on record are signed. */
+  transfers_from: string
+}
+
+/** By the approval of people, a transfer may be signed anew: what was signed for it with this nonce can never be mined. */
+export interface VoidLine extends LineOfWallet, Approved {
+  kind: 'VOID'
+  nonce: number
+  transfer_id: string
+}
+
+/** By the approval of people, transfers from before the journal began may be signed: none of them was. */
+export interface AllowLine extends Line, Approved {
+  kind: 'ALLOW'
+  transfer_ids: string[]
+}
+
+/** By the approval of people, a nonce is used up by a transaction of nothing to the wallet itself. */
+export interface FillLine extends LineOfWallet, Approved {
+  kind: 'FILL'
+  nonce: number
+  fee: string
+}
+
+/**
+ * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it leaves,
+ * and the first of a digest counts.
+ */
+export interface SignatureLine extends LineOfWallet {
+  kind: 'SIGNATURE'
+  digest: string
+  signature: Hex
+}
+
+/** What a signature lets out, in units of the chain: its amount, and its fee in the network's own asset. */
+interface Left {
+  at: string
+  network: string
+  asset: string
+  units: bigint
+  fee: bigint
+}
+
+/** A replacement of the same nonce lets out what it costs more, and no second amount. */
+function leftBy(line: NonceLine, before: NonceLine | undefined): Left {
+  const { at, network, fee } = line
+  const more = larger(BigInt(fee) - BigInt(before?.fee ?? 0), 0n)
+  const isPayment = line.kind === 'SIGN' && before?.kind !== 'SIGN'
+  const { asset, units } = isPayment ? line : { asset: '', units: 0 }
+  return { at, network, asset, units: BigInt(units), fee: more }
+}
+
+const larger = (a: bigint, b: bigint) => (a > b ? a : b)
+
+type NonceLine = SignLine | FillLine
+export type JournalLine = NonceLine | OpenLine | VoidLine | AllowLine | SignatureLine
+
+interface Wallet {
+  /** Undefined until people have opened it: a new journal cannot be told from one that was lost. */
+  next?: number
+  byNonce: Map<number, NonceLine>
+  signatures: Map<string, Hex>
+}
+
+const walletKey = ({ network, wallet }: Pick<SignLine, 'network' | 'wallet'>) => `${network} ${wallet}`
+
+/** Each line is an object of JSON. */
+const OPENING_BRACE = 0x7b
+/** The longest period of a window: a year. */
+export const WINDOW_MS_MAX = 31_536_000_000
+/** As much is read at a time. */
+const CHUNK_BYTES = 1024 * 1024
+
+export class Journal {
+  readonly #path: string
+  readonly #file: FileHandle
+  readonly #lock: Server
+  #read = 0
+  #isBroken = false
+  readonly #wallets = new Map<string, Wallet>()
+  /** The last line of a transfer that counts, or the word of people that it may be signed. */
+  readonly #transfers = new Map<string, SignLine | VoidLine>()
+  /** Transfers that may be signed, though they are from before. */
+  readonly #allowed = new Set<string>()
+  /** The SHA-256 of what people have approved. */
+  readonly #changes = new Set<string>()
+  /** By network, the time from which on transfers are signed that are not on record. */
+  readonly #transfersFrom = new Map<string, string>()
+  /** What has left by lines that count, oldest first. */
+  readonly #left: Left[] = []
+
+  private constructor(path: string, file: FileHandle, lock: Server) {
+    this.#path = path
+    this.#file = file
+    this.#lock = lock
+  }
+
+  /**
+   * Opens the journal, which is made if it is not there. A last line without an end was not answered, and is cut off. Throws an
+   * Error for a line or a file that is none, and where another process has it open.
+   */
+  static async open(path: string): Promise<Journal> {
+    const lock = await listenAlone(`${path}.lock`)
+    const file = await open(path, 'a+', 0o600)
+    const journal = new Journal(path, file, lock)
+    try {
+      // A new file is lost with its folder's entry.
+      const folder = await open(dirname(path))
+      await folder.sync()
+      await folder.close()
+      await journal.refresh()
+      await journal.#cutHalfLine()
+      return journal
+    } catch (error) {
+      await journal.close()
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close()
+    this.#lock.close()
+  }
+
+  /** Reads what was appended since the last call, by this process or another. */
+  async refresh(): Promise<void> {
+    if (this.#isBroken)
+      throw new Error(`the journal ${this.#path} could not be written: start the signer again`)
+    const [{ size, ino }, named] = await Promise.all([this.#file.stat(), stat(this.#path)])
+    if (named.ino !== ino)
+      throw new Error(`the journal ${this.#path} was replaced while the signer ran: start it again`)
+    if (size < this.#read)
+      throw new Error(`the journal ${this.#path} was cut while the signer ran: start it again`)
+    while (this.#read < size) {
+      const length = Math.min(size - this.#read, CHUNK_BYTES)
+      const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(length), 0, length, this.#read)
+      const end = buffer.subarray(0, bytesRead).lastIndexOf(0x0a) + 1
+      if (end === 0) return
+      for (const text of buffer.subarray(0, end).toString().split('\n'))
+        if (text !== '') this.#applyText(text)
+      this.#read += end
+    }
+  }
+
+  /** Cuts off what follows the last whole line. */
+  async #cutHalfLine(): Promise<void> {
+    const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#read)
+    if (bytesRead === 0) return
+    if (buffer[0] !== OPENING_BRACE) throw new Error(`${this.#path} is no journal of a signer`)
+    await truncate(this.#path, this.#read)
+  }
+
+  #applyText(text: string): void {
+    try {
+      this.#apply(JSON.parse(text) as JournalLine)
+    } catch {
+      throw new Error(
+        `the journal ${this.#path} has a line that cannot be read: restore it from its backup, and open it`,
+      )
+    }
+  }
+
+  #apply(line: JournalLine): void {
+    if (line.kind === 'SIGNATURE') {
+      const { signatures } = this.#walletOf(line)
+      if (!signatures.has(line.digest)) signatures.set(line.digest, line.signature)
+      return
+    }
+    // What was signed counts, also where the line that opened the journal is gone.
+    if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= line.nonce
+    if (this.#isApplied(line) || this.conflictOf(line) !== undefined) return
+    if (line.kind !== 'SIGN' && line.change !== undefined) this.#changes.add(line.change)
+    if (line.kind === 'ALLOW') return line.transfer_ids.forEach((id) => this.#allowed.add(id))
+    const wallet = this.#walletOf(line)
+    if (line.kind === 'OPEN') {
+      const { network } = line
+      wallet.next = Math.max(wallet.next ?? 0, line.next_nonce)
+      const before = this.#transfersFrom.get(network) ?? ''
+      if (line.transfers_from > before) this.#transfersFrom.set(network, line.transfers_from)
+      // What was allowed before may have been signed in lines that are lost.
+      this.#allowed.clear()
+      for (const [id, known] of this.#transfers)
+        if (known.kind === 'VOID' && known.network === network) this.#transfers.delete(id)
+      return
+    }
+    if (line.kind !== 'FILL') this.#transfers.set(line.transfer_id, line)
+    if (line.kind === 'VOID') return
+    // Sorted by time, also where a clock was set back: a window reads its end alone.
+    const left = leftBy(line, wallet.byNonce.get(line.nonce))
+    this.#left.splice(this.#left.findLastIndex(({ at }) => at <= left.at) + 1, 0, left)
+    wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
+    wallet.byNonce.set(line.nonce, line)
+  }
+
+  #isApplied(line: Exclude<JournalLine, SignatureLine>): boolean {
+    return line.kind !== 'SIGN' && line.change !== undefined && this.#changes.has(line.change)
+  }
+
+  #walletOf(of: Pick<SignLine, 'network' | 'wallet'>): Wallet {
+    const known: Wallet = this.#wallets.get(walletKey(of)) ?? { byNonce: new Map(), signatures: new Map() }
+    this.#wallets.set(walletKey(of), known)
+    return known
+  }
+
+  /** The next nonce of a wallet: that of the first transaction which is not on record. Undefined until it is opened. */
+  nextNonce(of: Pick<SignLine, 'network' | 'wallet'>): number | undefined {
+    return this.#walletOf(of).next
+  }
+
+  /** Why a line contradicts what is on record; undefined where it does not. */
+  conflictOf(line: Exclude<JournalLine, SignatureLine>): string | undefined {
+    if (line.kind === 'OPEN') return undefined
+    if (line.kind === 'ALLOW') {
+      const signed = line.transfer_ids.find((id) => this.#transfers.has(id))
+      return signed && this.#signedAs(signed)
+    }
+    const before = line.kind === 'FILL' ? undefined : this.#transfers.get(line.transfer_id)
+    const isOther =
+      before?.kind === 'SIGN' && (before.nonce !== line.nonce || walletKey(before) !== walletKey(line))
+    if (isOther) return this.#signedAs(before.transfer_id)
+    if (line.kind === 'VOID')
+      return before === undefined
+        ? `transfer ${line.transfer_id} was not signed on this journal: 'bursar signer allow' allows it`
+        : undefined
+    const conflict = this.#conflictOfNonce(line)
+    if (conflict !== undefined || line.kind === 'FILL' || before?.kind !== 'SIGN') return conflict
+    const isItsPayment = before.asset === line.asset && before.units === line.units
+    return isItsPayment ? undefined : `transfer ${line.transfer_id} was signed with another amount`
+  }
+
+  #signedAs(transferId: string): string {
+    const { nonce, wallet } = this.#transfers.get(transferId)!
+    return `transfer ${transferId} was signed with nonce ${nonce} of ${wallet}`
+  }
+
+  #conflictOfNonce(line: NonceLine): string | undefined {
+    const { nonce, wallet } = line
+    const { next, byNonce } = this.#walletOf(line)
+    if (next === undefined)
+      return `the journal is new or was lost: 'bursar signer open' begins ${wallet} in it`
+    if (nonce > next)
+      return `the journal ends at nonce ${next}, and nonce ${nonce} is asked for: it was lost or restored, or another signer has a journal of its own`
+    // One of a nonce is mined at most: to fill it can but keep what was signed with it from being paid.
+    if (line.kind === 'FILL') return undefined
+    const taken = byNonce.get(nonce)
+    if (taken === undefined)
+      return nonce < next
+        ? `nonce ${nonce} was used before, and the journal does not say what for`
+        : undefined
+    if (taken.kind === 'FILL') return `nonce ${nonce} was used for nothing, by its approvers`
+    return taken.transfer_id === line.transfer_id
+      ? undefined
+      : `nonce ${nonce} was used for transfer ${taken.transfer_id}`
+  }
+
+  /** Why a transfer that is not on record must not be signed: it may have been, before the journal began. */
+  objectionTo(network: string, transferId: string): string | undefined {
+    const from = this.#transfersFrom.get(network)
+    const isKnown = this.#transfers.has(transferId) || this.#allowed.has(transferId)
+    if (from === undefined || isKnown || millisOfId(transferId) >= Date.parse(from)) return undefined
+    return `transfer ${transferId} is from before ${from}, and may have been signed on a journal that was lost: 'bursar signer allow' allows it`
+  }
+
+  /** What was signed for a transfer, and is not void. */
+  signedFor(transferId: string): SignLine | undefined {
+    const last = this.#transfers.get(transferId)
+    return last?.kind === 'SIGN' ? last : undefined
+  }
+
+  signedAt(of: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): NonceLine | undefined {
+    return this.#walletOf(of).byNonce.get(of.nonce)
+  }
+
+  /** Whether the journal says this already: the change was applied, or the nonce was used for this at no lower fee. */
+  has(line: Exclude<JournalLine, SignatureLine>): boolean {
+    if (this.#isApplied(line)) return true
+    if (line.kind !== 'SIGN' && line.kind !== 'FILL') return false
+    const before = this.signedAt(line)
+    return before?.kind === line.kind && BigInt(before.fee) >= BigInt(line.fee)
+  }
+
+  signatureOf(of: Pick<SignatureLine, 'network' | 'wallet' | 'digest'>): Hex | undefined {
+    return this.#walletOf(of).signatures.get(of.digest)
+  }
+
+  leftSince(network: string, at: string): Left[] {
+    // Oldest first: what is older than the longest possible window is forgotten.
+    const isOld = ({ at: then }: Left) => Date.parse(then) < Date.now() - WINDOW_MS_MAX
+    while (this.#left.length > 0 && isOld(this.#left[0]!)) this.#left.shift()
+    const first = this.#left.findLastIndex((one) => one.at < at) + 1
+    return this.#left.slice(first).filter((one) => one.network === network)
+  }
+
+  /** Appends a line, and returns once it is on the disk; without one, once all that was read is. */
+  async keep(line?: JournalLine): Promise<void> {
+    if (this.#isBroken)
+      throw new Error(`the journal ${this.#path} could not be written: start the signer again`)
+    // Until it is known to be on the disk, nothing more is signed: half a line may be there, which a start cuts off.
+    this.#isBroken = true
+    if (line !== undefined) await this.#file.appendFile(`${JSON.stringify(line)}\n`)
+    await this.#file.datasync()
+    this.#isBroken = false
+    await this.refresh()
+  }
+}

@@ -1,0 +1,329 @@
+import { verify } from 'node:crypto'
+import { lstatSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Hex } from 'viem'
+import { getAddress, hexToBytes } from 'viem/utils'
+import { parseAmount } from '../src/contract/assets/amount.ts'
+import { NETWORKS } from '../src/contract/assets/catalogue.ts'
+import { PLATFORM_ID } from '../src/db/ids.ts'
+import { parse, type EvmTransaction } from '../chains/evm/transaction.ts'
+import type { SigningEvidence } from '../src/contract/approval.ts'
+import { disagreementOf } from '../chains/evm/signed-payment.ts'
+import { unlessUnreadable } from '../src/networks/signed-payment.ts'
+import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
+import type { SignerConfig, SignerNetwork } from './config.ts'
+import type { Journal, SignLine } from './journal.ts'
+
+/** A payment of a network, with what proves that it was accepted. */
+export interface PaymentToJudge extends SigningEvidence {
+  network: string
+}
+
+/** What a worker asks: to sign these unsigned bytes for a wallet, which pay one accepted withdrawal. */
+export interface SignRequest extends PaymentToJudge {
+  wallet: Hex
+  unsigned: Hex
+}
+
+/** A request that the rules allow: what is written to the journal, and what is signed. */
+export interface Allowed {
+  line: SignLine
+  transaction: EvmTransaction
+  network: SignerNetwork
+}
+
+/** The signer refuses a request. The message names the rule. */
+export class Refused extends Error {}
+/** It may allow the request in a moment: transactions before it are asked for by another worker. */
+export class Early extends Refused {}
+/** Whether a request is at fault: it breaks a rule, or cannot be read. */
+export const isRefusal = (error: unknown): error is Error =>
+  error instanceof Refused || error instanceof SyntaxError || error instanceof TypeError
+
+/** Throws Refused unless the rule holds. */
+export function require(isAllowed: boolean, rule: string): asserts isAllowed {
+  if (!isAllowed) throw new Refused(rule)
+}
+
+/** Most that the clock may differ from the time that has passed since the signer started. */
+const CLOCK_MS_MAX = 60_000
+
+/** The clock, by which windows count: it throws Refused once it was set by more than a minute, or the machine slept that long. */
+export function steadyClock(): () => Date {
+  const begun = Date.now() - performance.now()
+  return () => {
+    const off = Date.now() - performance.now() - begun
+    const rule =
+      `the clock is ${Math.round(off / 1000)} s from the time that the signer has run: it was set, or the machine was suspended; ` +
+      'compare it with another clock, and start the signer again'
+    require(Math.abs(off) <= CLOCK_MS_MAX, rule)
+    return new Date()
+  }
+}
+
+const NATIVE_DECIMALS = 18
+/** Most gas of a payment: a transfer to a contract takes far less. */
+const GAS_MAX = 1_000_000n
+
+/**
+ * Judges a request by the signer's own configuration, journal and clock. Throws Refused with the rule that it breaks, and
+ * believes nothing that the configuration does not prove: neither the bytes, nor who accepted or approved the payment.
+ */
+export function judge(config: SignerConfig, journal: Journal, request: SignRequest, now: Date): Allowed {
+  const { network, accepted, units } = judgePayment(config, request)
+  const wallet = getAddress(request.wallet)
+  require(network.wallets.has(wallet), `${wallet} is no wallet of ${request.network}`)
+  const transaction = parse(request.unsigned)
+  const fee = transaction.gas * transaction.maxFeePerGas
+  require(transaction.chainId ===
+    network.chainId, `the chain id is ${transaction.chainId}, not ${network.chainId}`)
+  require(transaction.gas <= GAS_MAX, `it takes ${transaction.gas} gas, and ${GAS_MAX} at most is paid for`)
+  require(fee <= network.feeMax, `it may cost ${fee} wei, above fee_max`)
+  requirePays(network, accepted, request.unsigned)
+  const line: SignLine = {
+    kind: 'SIGN',
+    at: now.toISOString(),
+    network: request.network,
+    wallet,
+    nonce: transaction.nonce,
+    transfer_id: accepted.id,
+    asset: accepted.asset,
+    units: String(units),
+    fee: String(fee),
+  }
+  requireInJournal(journal, request.network, accepted.id)
+  requireNoConflict(journal, line)
+  const before = journal.signedAt(line)
+  const [own, more] = before === undefined ? [units, fee] : ([0n, fee - BigInt(before.fee)] as const)
+  const leaving = [{ asset: accepted.asset, units: own, fee: more }]
+  requireWithinWindows(network, leftWithin(network, journal, now), leaving)
+  return { line, transaction, network }
+}
+
+/** The line does not contradict the journal. */
+export function requireNoConflict(journal: Journal, line: Parameters<Journal['conflictOf']>[0]): void {
+  const conflict = journal.conflictOf(line)
+  if (conflict === undefined) return
+  // A nonce that is ahead of the journal: those before it may be asked for in a moment.
+  const isEarly = line.kind === 'SIGN' && line.nonce > (journal.nextNonce(line) ?? Infinity)
+  throw isEarly ? new Early(conflict) : new Refused(conflict)
+}
+
+/** The transfer is on record, or from a time of which the journal knows everything. */
+function requireInJournal(journal: Journal, network: string, transferId: string): void {
+  const objection = journal.objectionTo(network, transferId)
+  require(objection === undefined, objection!)
+}
+
+/** What a payment would let out, in units of the chain. */
+interface Leaving {
+  asset: string
+  units: bigint
+  fee: bigint
+}
+
+/**
+ * A payment that was foreseen: it counts in windows until it is signed, or for a minute. One that cannot be signed yet is foreseen
+ * again and again, and leaves room for others in between.
+ */
+export interface Foreseen extends Leaving {
+  network: string
+  until: number
+}
+const FORESEEN_MS = 60_000
+/** It may count again after this time. */
+const FORESEEN_AGAIN_MS = 600_000
+/** Most payments of a question: nothing else is answered meanwhile. A worker signs for 100 in a round. */
+const FORESEEN_MAX = 250
+
+/**
+ * Why payments would be refused before there are bytes of them, in order; null for those that would not be. Those before one
+ * count in its windows, each with the highest fee, and so do the `foreseen`, to which the payments are added.
+ */
+export function foresee(
+  config: SignerConfig,
+  journal: Journal,
+  payments: readonly PaymentToJudge[],
+  foreseen: Map<string, Foreseen>,
+  now: Date,
+): (string | null)[] {
+  require(payments.length <= FORESEEN_MAX, `at most ${FORESEEN_MAX} payments are judged at a time`)
+  for (const [id, { until }] of foreseen)
+    if (until + FORESEEN_AGAIN_MS < now.getTime() || journal.signedFor(id) !== undefined) foreseen.delete(id)
+  const counted = new Map([...foreseen].filter(([, { until }]) => until >= now.getTime()))
+  const leftOf = new Map<SignerNetwork, bigint[]>()
+  return payments.map((payment) => {
+    try {
+      const { network, accepted, units } = judgePayment(config, payment)
+      requireInJournal(journal, payment.network, accepted.id)
+      const before = journal.signedFor(accepted.id)
+      require(before ===
+        undefined, `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`)
+      const own: Foreseen = {
+        network: payment.network,
+        asset: accepted.asset,
+        units,
+        fee: network.feeMax,
+        until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
+      }
+      counted.delete(accepted.id)
+      const all = [...[...counted.values()].filter((one) => one.network === payment.network), own]
+      const left = leftOf.get(network) ?? leftWithin(network, journal, now)
+      leftOf.set(network, left)
+      requireWithinWindows(network, left, all)
+      counted.set(accepted.id, own)
+      foreseen.set(accepted.id, own)
+      return null
+    } catch (error) {
+      // What cannot be read is refused alone.
+      return (error as Error).message
+    }
+  })
+}
+
+const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+
+/** Throws Refused unless the stop file's folder can be searched, and does not have it. */
+export function requireNotStopped(stopFile: string): void {
+  let why: string | undefined
+  try {
+    if (isThere(stopFile)) why = 'it is there'
+    else if (!isThere(dirname(stopFile))) why = 'its folder is not there'
+  } catch (error) {
+    why = (error as Error).message
+  }
+  require(why === undefined, `everything is stopped by ${stopFile}: ${why!}`)
+}
+
+/** Judges a payment by all rules but those of its bytes and its windows. Throws Refused. */
+function judgePayment(config: SignerConfig, payment: PaymentToJudge) {
+  requireNotStopped(config.stopFile)
+  const network = config.networks.get(payment.network)
+  require(network !== undefined, `${payment.network} is not configured`)
+  const accepted = acceptedIn(payment.accepted)
+  require(accepted.network === network.network, `it was accepted for ${accepted.network}`)
+  require(accepted.memo === null, 'the network carries no memo')
+  const isNative = accepted.asset === NETWORKS[network.network].gasAsset
+  const decimals = isNative ? NATIVE_DECIMALS : network.tokens.get(accepted.asset)?.decimals
+  require(decimals !== undefined, `${accepted.asset} is not configured for ${accepted.network}`)
+  const units = parseAmount(accepted.amount, decimals)
+  require(units !== undefined, 'the amount cannot be read')
+  requireAccepted(config, network, { ...accepted, units, decimals }, payment)
+  return { network, accepted, units }
+}
+
+/** The accepted payment, as its text names it (`acceptedText`). */
+interface Accepted {
+  customer_id: string
+  id: string
+  asset: string
+  amount: string
+  network: string
+  destination: string
+  memo: string | null
+}
+
+function acceptedIn(text: string): Accepted {
+  const members = JSON.parse(text) as (string | null)[]
+  require(Array.isArray(members) && members.length >= 8, 'what was accepted cannot be read')
+  const [customer_id, id, , asset, amount, network, destination, memo] = members
+  for (const one of [customer_id, id, asset, amount, network, destination])
+    require(typeof one === 'string', 'what was accepted cannot be read')
+  return { customer_id, id, asset, amount, network, destination, memo } as Accepted
+}
+
+/** The bytes pay exactly what was accepted, and nothing else. */
+function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex): void {
+  const disagreement = unlessUnreadable(() =>
+    disagreementOf(
+      {
+        customer_id: accepted.customer_id,
+        transfer_id: accepted.id,
+        network: network.network,
+        asset: accepted.asset,
+        amount: accepted.amount,
+        destination_address: accepted.destination,
+        raw_transaction: Buffer.from(hexToBytes(unsigned)),
+      },
+      network.tokenAddresses,
+    ),
+  )
+  require(disagreement === undefined, `it does not pay what was accepted: ${disagreement!}`)
+}
+
+/** A process with an acceptance key accepted it, and enough approvers of the configuration have signed it. */
+function requireAccepted(
+  config: SignerConfig,
+  network: SignerNetwork,
+  accepted: Accepted & { units: bigint; decimals: number },
+  { accepted: text, signature, decisions }: SigningEvidence,
+): void {
+  if (accepted.customer_id === PLATFORM_ID) {
+    const to = getAddress(accepted.destination)
+    const isOurs = network.wallets.has(to) || network.treasuryDestinations.has(to)
+    require(isOurs, `${to} is not among treasury_destinations`)
+  }
+  const bytes = Buffer.from(signature ?? '', 'base64url')
+  const isAccepted = config.acceptanceKeys.some((key) => verify(null, Buffer.from(text), key, bytes))
+  require(isAccepted, 'no process with an acceptance key accepted it')
+  const required = Math.max(
+    0,
+    ...config.approvals
+      .filter(({ asset, from }) => {
+        // An amount that the asset's units do not have would never be reached.
+        const least = parseAmount(from, accepted.decimals) ?? 0n
+        return asset === accepted.asset && accepted.units >= least
+      })
+      .map((one) => one.required),
+  )
+  const approving = new Set<string>()
+  for (const decision of decisions) {
+    if (!isAbout(decision.text, accepted)) continue
+    const key = config.approvers.find(
+      (one) => objectionToSignature(decision.text, decision.signed, one) === undefined,
+    )
+    if (key === undefined) continue
+    const { decision: word } = JSON.parse(decision.text) as { decision: string }
+    require(word === 'APPROVE', 'an approver has rejected it')
+    approving.add(thumbprintOf(key))
+  }
+  require(approving.size >=
+    required, `${required} approvals are required from this amount on, and ${approving.size} of the signer's approvers have given theirs`)
+}
+
+/** Whether a statement that approvers sign is about this payment, whatever else it says. */
+function isAbout(text: string, accepted: Accepted): boolean {
+  const { statement, customer_id, subject } = JSON.parse(text) as Record<string, unknown>
+  const of = Object(subject) as Record<string, unknown>
+  const members = ['id', 'asset', 'amount', 'network', 'destination', 'memo'] as const
+  return (
+    statement === 'bursar-approval/v1' &&
+    customer_id === accepted.customer_id &&
+    of.type === 'transfer' &&
+    members.every((name) => of[name] === accepted[name])
+  )
+}
+
+function countedIn(network: SignerNetwork, asset: string, all: readonly Leaving[]): bigint {
+  const isGas = asset === NETWORKS[network.network].gasAsset
+  return all.reduce((sum, one) => sum + (one.asset === asset ? one.units : 0n) + (isGas ? one.fee : 0n), 0n)
+}
+
+const leftWithin = (network: SignerNetwork, journal: Journal, now: Date): bigint[] =>
+  network.windows.map(({ asset, periodMs }) => {
+    const since = new Date(now.getTime() - periodMs).toISOString()
+    return countedIn(network, asset, journal.leftSince(network.network, since))
+  })
+
+/** What has left, with these payments, is within each window. */
+function requireWithinWindows(
+  network: SignerNetwork,
+  left: readonly bigint[],
+  leaving: readonly Leaving[],
+): void {
+  for (const { asset } of leaving)
+    require(network.windows.some((window) => window.asset === asset), `no window is configured for ${asset}`)
+  for (const [index, { asset, periodMs, units }] of network.windows.entries())
+    require(left[index]! + countedIn(network, asset, leaving) <=
+      units, `more ${asset} would leave than its window of ${periodMs / 1000} s allows`)
+}

@@ -1,0 +1,145 @@
+import type { Hex } from 'viem'
+import type { KeptSignatures } from './back-end.ts'
+import type { SignerConfig } from './config.ts'
+import type { Journal } from './journal.ts'
+import {
+  foresee,
+  judge,
+  require,
+  requireNoConflict,
+  steadyClock,
+  type Foreseen,
+  type PaymentToJudge,
+  type SignRequest,
+} from './rules.ts'
+import { lineOf, requireApproved, type JournalChange } from './journal-changes.ts'
+import type { SignedStatement } from '../src/contract/approval.ts'
+
+export interface WalletStatus {
+  network: string
+  wallet: string
+  /** Null until its journal is opened. */
+  next_nonce: number | null
+}
+
+/** Signs what its rules allow, one request after the other, and writes each to its journal before it signs. */
+export class Signer {
+  readonly #config: SignerConfig
+  readonly #journal: Journal
+  /** By transfer, what was foreseen and is not signed yet. */
+  readonly #foreseen = new Map<string, Foreseen>()
+  #turn: Promise<unknown> = Promise.resolve()
+
+  readonly #now: () => Date
+
+  constructor(config: SignerConfig, journal: Journal, now = steadyClock()) {
+    this.#config = config
+    this.#journal = journal
+    this.#now = now
+  }
+
+  /**
+   * The signed transaction. Throws Refused with the rule that forbids it, and BackEndFailure where the key cannot be used now: the
+   * journal has its line by then, and the same question is signed later.
+   */
+  async sign(request: SignRequest): Promise<Hex> {
+    const { line, transaction, network } = await this.#alone(async () => {
+      const allowed = judge(this.#config, this.#journal, request, this.#now())
+      const { line } = allowed
+      // A line that another process wrote may not be on the disk yet.
+      await this.#journal.keep(this.#journal.has(line) ? undefined : line)
+      requireNoConflict(this.#journal, line)
+      require(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
+      return allowed
+    })
+    // Everything may be stopped while the device is asked.
+    const recheck = () => void judge(this.#config, this.#journal, request, this.#now())
+    // Outside the turn: a device may take seconds, and other wallets do not wait for it.
+    return network.wallets
+      .get(line.wallet as Hex)!
+      .signTransaction(transaction, this.#signaturesOf(line, recheck))
+  }
+
+  #signaturesOf(
+    { network, wallet }: { network: string; wallet: string },
+    recheck: () => void,
+  ): KeptSignatures {
+    const signatureOf = (digest: Hex) => this.#journal.signatureOf({ network, wallet, digest })
+    return {
+      find: (digest) => this.#alone(async () => signatureOf(digest)),
+      keep: (digest, signature) =>
+        this.#alone(async () => {
+          recheck()
+          const at = new Date().toISOString()
+          await this.#journal.keep({ kind: 'SIGNATURE', at, network, wallet, digest, signature })
+          return signatureOf(digest)!
+        }),
+    }
+  }
+
+  /**
+   * Why each of these payments would be refused, before bytes of it are asked for; null where it would not be. Those count in the
+   * windows of the next ones for a minute, in which they may be asked for.
+   */
+  check(payments: readonly PaymentToJudge[]): Promise<(string | null)[]> {
+    return this.#alone(async () =>
+      foresee(this.#config, this.#journal, payments, this.#foreseen, this.#now()),
+    )
+  }
+
+  /**
+   * Changes the journal by the approval of people, once: a repeat changes nothing. Returns the signed transaction of a FILL. Throws
+   * Refused without enough approvals, or where the journal contradicts it.
+   */
+  async change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<{ signed?: Hex }> {
+    const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}
+    const wallet = change.kind === 'ALLOW' ? undefined : wallets?.get(change.wallet as Hex)
+    await this.#alone(async () => {
+      const now = this.#now()
+      requireApproved(this.#config, change, approvals, now)
+      require(wallets !== undefined, `${change.network} is not configured`)
+      if (change.kind !== 'ALLOW')
+        require(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
+      const line = lineOf(change, now)
+      if (!this.#journal.has(line)) requireNoConflict(this.#journal, line)
+      if (line.kind === 'FILL')
+        require(BigInt(line.fee) <= feeMax!, `it may cost ${line.fee} wei, above fee_max`)
+      await this.#journal.keep(this.#journal.has(line) ? undefined : line)
+    })
+    if (change.kind !== 'FILL') return {}
+    const { address } = wallet!
+    const maxFeePerGas = BigInt(change.max_fee_per_gas)
+    const signed = await wallet!.signTransaction(
+      {
+        ...{ type: 'eip1559', chainId: chainId!, nonce: change.nonce, to: address, value: 0n },
+        ...{ gas: BigInt(change.gas), maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas },
+      },
+      this.#signaturesOf(change, () => undefined),
+    )
+    return { signed }
+  }
+
+  /** Throws Refused while the clock keeps everything from being signed. */
+  status(): Promise<WalletStatus[]> {
+    return this.#alone(async () => {
+      this.#now()
+      return [...this.#config.networks].flatMap(([network, { wallets }]) =>
+        [...wallets.keys()].map((wallet) => ({
+          network,
+          wallet,
+          next_nonce: this.#journal.nextNonce({ network, wallet }) ?? null,
+        })),
+      )
+    })
+  }
+
+  /** One request at a time: what is judged by the journal is in it before the next one is judged. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#turn.then(async () => {
+      await this.#journal.refresh()
+      return work()
+    })
+    this.#turn = mine.catch(() => undefined)
+    return mine
+  }
+}

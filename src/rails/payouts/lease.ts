@@ -1,0 +1,240 @@
+import { firstIn } from '../../db/changes.ts'
+import { type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { IS_NOT_BEGUN, PAYOUT_NETWORK, PAYOUT_TYPES } from '../../money/records/treasury.ts'
+import type { PayoutNetwork } from '../../networks/network.ts'
+import { PAYMENT_CODES } from '../../contract/waiting-codes.ts'
+import { DELAYS_ALL_ASSETS } from '../../networks/waiting.ts'
+import type { State } from './next-step.ts'
+import {
+  JOIN_TRANSFER,
+  keepNames,
+  SELECT_CLAIMED,
+  SELECT_WITHDRAWAL,
+  withCanonicalAddress,
+  withReplaced,
+  type Claimed,
+  type ClaimedRow,
+  type KeptWithdrawal,
+} from './outgoing-transfers.ts'
+import { LEASE_MS } from '../leases.ts'
+import { takeLock } from '../../db/locks.ts'
+import { arraysOf, byCustomer } from '../../db/rows.ts'
+
+/** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
+
+const CLAIM_MAX = 500
+
+/** A customer's withdrawals over one network that are in a state and due. */
+export interface Work {
+  customer_id: string
+  network: PayoutNetwork
+  state: State
+}
+
+const IS_FREE = '(leased_until is null or leased_until <= clock_timestamp())'
+
+/** The work that is due on these networks, in random order, so that a flaky node does not always delay the same customers. */
+export async function workToDo(
+  hints: Queryable,
+  networks: readonly PayoutNetwork[],
+): Promise<{ work: Work[]; at: string }> {
+  const { rows } = await hints.query<Work & { at: string }>(
+    `
+    select customer_id, network, state, clock_timestamp() as at
+    from (
+      select customer_id, network, state from outgoing_transfers
+      where due_at <= clock_timestamp() and ${IS_FREE} and network = any ($1)
+      union
+      select t.customer_id, ${PAYOUT_NETWORK}, 'NEW' from transfers t where ${PAYOUT_NETWORK} = any ($1) and ${IS_NOT_BEGUN}
+    ) work
+    order by random()`,
+    [networks],
+  )
+  return { work: rows, at: rows[0]?.at ?? '' }
+}
+
+/** The milliseconds until the next withdrawal over these networks is due (`firstIn`). */
+export const withdrawalDueIn = (
+  hints: Queryable,
+  networks: readonly PayoutNetwork[],
+): Promise<number | undefined> =>
+  firstIn(
+    hints,
+    'select greatest(due_at, leased_until) as at from outgoing_transfers where due_at is not null and network = any ($1)',
+    [networks],
+  )
+
+/** Begins withdrawals that no worker has begun. The primary key of outgoing_transfers decides between two workers that try. */
+export async function claimNew(
+  tx: Transaction,
+  { customer_id, network }: Omit<Work, 'state'>,
+  limit = CLAIM_MAX,
+): Promise<Claimed[]> {
+  const { rows: begun } = await tx.query<{ transfer_id: string }>({
+    // `statement_timestamp()` sends this straight to a shard, `clock_timestamp()` would send it through the
+    // coordinator.
+    text: `
+      insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
+      select t.customer_id, t.id, $2, 'HELD', statement_timestamp()
+      from transfers t
+      where t.customer_id = $1 and ${PAYOUT_NETWORK} = $2 and ${IS_NOT_BEGUN}
+      order by t.id
+      limit $3
+      for update of t skip locked
+      on conflict (customer_id, transfer_id) do nothing
+      returning transfer_id`,
+    values: [customer_id, network, limit],
+  })
+  if (begun.length === 0) return []
+  const { rows } = await tx.query<Claimed>({
+    text: `
+      ${SELECT_WITHDRAWAL}, 'NEW' as state, null::bytea as raw_transaction, null as crypto_tx_hash,
+             '{}'::text[] as replaced, 0 as age_ms
+      from unnest($2::uuid[]) as b (transfer_id) ${JOIN_TRANSFER}
+      order by t.id`,
+    values: [customer_id, begun.map(({ transfer_id }) => transfer_id)],
+  })
+  const claimed = rows.map(withCanonicalAddress)
+  await keepNames(tx, claimed)
+  return claimed
+}
+
+/** Claims withdrawals that are due; with `heldAt`, only those that wait to be signed and were due by that time. */
+export async function claimDue(
+  tx: Transaction,
+  { customer_id, network }: Omit<Work, 'state'>,
+  { limit = CLAIM_MAX, heldAt }: { limit?: number; heldAt?: string } = {},
+): Promise<Claimed[]> {
+  const { rows } = await tx.query<ClaimedRow>({
+    text: `
+      ${SELECT_CLAIMED}
+      from (
+        select *
+        from outgoing_transfers
+        where customer_id = $1 and network = $2 and due_at <= coalesce($4, clock_timestamp())
+          and ($4::timestamptz is null or state = 'HELD')
+        order by due_at, transfer_id
+        limit $3
+        for update skip locked
+      ) b ${JOIN_TRANSFER}
+      order by b.due_at, b.transfer_id`,
+    values: [customer_id, network, limit, heldAt ?? null],
+  })
+  return heldAt === undefined
+    ? withReplaced(tx, customer_id, rows)
+    : rows.map(({ crypto_tx_index: _, ...row }) => withCanonicalAddress({ ...row, replaced: [] }))
+}
+
+/** Withdrawals of a customer that no other worker asks about until then. The time identifies the lease. */
+export interface Lease {
+  customer_id: string
+  kept: KeptWithdrawal[]
+  leased_until: string
+}
+
+/** Leases signed withdrawals that are due. `release` ends the lease early. */
+export async function leaseKept(
+  db: Database,
+  { customer_id, network }: Omit<Work, 'state'>,
+  limit: number,
+): Promise<Lease> {
+  const { rows } = await db.query<ClaimedRow & { leased_until: string }>({
+    text: `
+      with leased as (
+        update outgoing_transfers
+        set leased_until = (select clock_timestamp()) + make_interval(secs => $4::float8 / 1000)
+        where customer_id = $1 and transfer_id in (
+          select transfer_id
+          from outgoing_transfers
+          where customer_id = $1 and network = $2 and due_at <= (select clock_timestamp()) and ${IS_FREE}
+            and state in ('ASKED', 'SIGNED', 'BROADCAST')
+          order by due_at, transfer_id
+          limit $3
+          for update skip locked
+        )
+        returning *
+      )
+      ${SELECT_CLAIMED}, b.leased_until
+      from leased b ${JOIN_TRANSFER}
+      order by b.due_at, b.transfer_id`,
+    values: [customer_id, network, limit, LEASE_MS],
+  })
+  const leased_until = rows[0]?.leased_until ?? ''
+  const own = rows.map(({ leased_until: _, ...row }) => row)
+  return { customer_id, kept: (await withReplaced(db, customer_id, own)) as KeptWithdrawal[], leased_until }
+}
+
+/** Renews a lease, but for the withdrawals that are being recorded. */
+export async function renewKept(db: Database, lease: Lease): Promise<void> {
+  const { rows } = await db.query<{ leased_until: string }>(
+    `
+    update outgoing_transfers
+    set leased_until = (select clock_timestamp()) + make_interval(secs => $4::float8 / 1000)
+    where customer_id = $1 and transfer_id in (
+      select transfer_id
+      from outgoing_transfers
+      where customer_id = $1 and transfer_id = any ($2::uuid[]) and leased_until = $3
+      for update skip locked
+    )
+    returning leased_until`,
+    [lease.customer_id, lease.kept.map(({ transfer_id }) => transfer_id), lease.leased_until, LEASE_MS],
+  )
+  lease.leased_until = rows[0]?.leased_until ?? lease.leased_until
+}
+
+/** Ends a lease early: what was not recorded is still due. */
+export async function release(db: Database, { customer_id, kept, leased_until }: Lease): Promise<void> {
+  await db.query(
+    `update outgoing_transfers set leased_until = null
+     where customer_id = $1 and transfer_id = any ($2::uuid[]) and leased_until = $3`,
+    [customer_id, kept.map(({ transfer_id }) => transfer_id), leased_until],
+  )
+}
+
+/** Waits until nobody else signs on the network, and lets nobody sign before the transaction ends. */
+export const signAlone = (tx: Transaction, network: PayoutNetwork) => takeLock(tx, 'signing', network)
+
+/**
+ * The ids of those that must wait because an earlier withdrawal of their profile, not among them, waits to be signed: one of
+ * their asset, or one of any asset that waits for its network fee. A signed withdrawal delays no later one, nor does one that
+ * waits for a reason of its own (`PAYMENT_CODES`).
+ */
+export async function behindOthers(
+  tx: Transaction,
+  { customer_id, network }: Omit<Work, 'state'>,
+  withdrawals: Claimed[],
+): Promise<Set<string>> {
+  const { rows } = await tx.query<{ transfer_id: string }>(
+    `
+    select mine.transfer_id
+    from unnest($3::uuid[], $4::uuid[], $5::text[]) as mine (transfer_id, profile_id, asset)
+    where exists (
+      select
+      from transfers t
+      left join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
+      where t.customer_id = $1 and t.profile_id = mine.profile_id and t.status = 'PENDING'
+        and t.type in ${PAYOUT_TYPES} and ${PAYOUT_NETWORK} = $2
+        and t.id < mine.transfer_id and t.id <> all ($3)
+        and (t.asset = mine.asset and (b.transfer_id is null or b.state = 'HELD' and b.waiting_code <> all ($6))
+             or b.state = 'HELD' and b.waiting_code = $7)
+    )`,
+    [
+      customer_id,
+      network,
+      ...arraysOf(withdrawals, 'transfer_id', 'profile_id', 'asset'),
+      PAYMENT_CODES,
+      DELAYS_ALL_ASSETS,
+    ],
+  )
+  return new Set(rows.map(({ transfer_id }) => transfer_id))
+}
+
+/** Asks about the rows of each customer, one customer after the other. Returns all answers. */
+export async function ofEachCustomer<T extends { customer_id: string }, Answer>(
+  rows: readonly T[],
+  ask: (customerId: string, own: T[]) => Promise<Iterable<Answer>>,
+): Promise<Answer[]> {
+  const answers: Answer[] = []
+  for (const [customerId, own] of byCustomer(rows)) answers.push(...(await ask(customerId, own)))
+  return answers
+}

@@ -1,0 +1,164 @@
+import { ifAllAnswer, type Transaction } from '../../db/database.ts'
+import { freezesOfSigning } from '../../money/records/freezes.ts'
+import type { BroadcastWithdrawal, Payer, Signing } from '../../networks/network.ts'
+import { signedBefore, type SignedBefore } from '../../networks/network-transactions.ts'
+import { NodeFailure } from '../../networks/node-failure.ts'
+import { BEHIND_ANOTHER, deferred, reasonOfFailure, type WaitingReason } from '../../networks/waiting.ts'
+import type { Rail } from '../context.ts'
+import { checkBeforeSigning } from './check-before-signing.ts'
+import { behindOthers, ofEachCustomer, signAlone } from './lease.ts'
+import {
+  deferredStep,
+  replacedStep,
+  stepAfterCheck,
+  stepAfterReview,
+  stepAfterSigning,
+  type Step,
+} from './next-step.ts'
+import { payingTogether, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
+
+/**
+ * Reviews new withdrawals, and signs them and those that waited. `tx` must store the signed bytes: the nonces and coins that
+ * signing uses are committed or rolled back with them. Each withdrawal is checked again first (`checkBeforeSigning`). Returns
+ * their steps, and records none.
+ */
+export async function reviewAndSign(tx: Transaction, rail: Rail, claimed: Claimed[]): Promise<Step[]> {
+  const steps: Step[] = []
+  const toSign: Claimed[] = []
+  for (const withdrawal of claimed.filter(({ state }) => state === 'NEW')) {
+    const step = stepAfterReview(withdrawal, rail.adapter.review(withdrawal))
+    if (step === undefined) toSign.push(withdrawal)
+    else steps.push(step)
+  }
+  toSign.push(...claimed.filter(({ state }) => state === 'HELD'))
+  if (toSign.length > 0) steps.push(...(await sign(tx, rail, toSign)))
+  return steps
+}
+
+async function sign(tx: Transaction, rail: Rail, withdrawals: Claimed[]): Promise<Step[]> {
+  const { network, adapter } = rail
+  const inOrder = [...withdrawals].sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))
+  const behind = adapter.signsAlone ? await selectBehind(tx, rail, inOrder) : new Set<string>()
+  const ahead = inOrder.filter(({ transfer_id }) => !behind.has(transfer_id))
+  const decisions = new Map(
+    await ofEachCustomer(ahead, (customer_id, own) =>
+      checkBeforeSigning(tx, { customer_id, network }, own, adapter),
+    ),
+  )
+  const steps: Step[] = inOrder
+    .filter(({ transfer_id }) => behind.has(transfer_id))
+    .map((withdrawal) => deferredStep(withdrawal, BEHIND_ANOTHER, adapter))
+  const before = adapter.asksNode
+    ? await signedBefore(
+        tx,
+        network,
+        ahead.map(({ transfer_id }) => transfer_id),
+      )
+    : new Map<string, SignedBefore[]>()
+  const checked: Claimed[] = []
+  const forgotten: BroadcastWithdrawal[] = []
+  for (const withdrawal of ahead) {
+    const signed = before.get(withdrawal.transfer_id) ?? []
+    const open = signed.findLast(({ used_by }) => used_by === null)
+    if (open !== undefined) forgotten.push({ ...withdrawal, ...open, replaced: [] })
+    const reason = open ? signedAs(open.crypto_tx_hash) : await whyNotVoid(withdrawal, signed, adapter)
+    const step =
+      reason === undefined
+        ? stepAfterCheck(withdrawal, decisions.get(withdrawal.transfer_id)!, adapter)
+        : deferredStep(withdrawal, reason, adapter)
+    if (step === undefined) checked.push(withdrawal)
+    else steps.push(step)
+  }
+  await broadcastForgotten(forgotten, adapter)
+  if (checked.length === 0) return steps
+  const signings = await adapter.sign(tx, checked).catch((error: unknown): Signing[] => {
+    if (!(error instanceof NodeFailure)) throw error
+    // What the adapter signed before the failure is not kept, and so is never broadcast.
+    return checked.map(() => deferred(reasonOfFailure(error)))
+  })
+  steps.push(...checked.map((withdrawal, index) => stepAfterSigning(withdrawal, signings[index]!, adapter)))
+  return steps
+}
+
+/** The withdrawals that must wait behind others of their profiles. Nobody else signs from here to the commit. */
+async function selectBehind(
+  tx: Transaction,
+  { network }: Rail,
+  withdrawals: Claimed[],
+): Promise<Set<string>> {
+  await signAlone(tx, network)
+  return new Set(
+    await ofEachCustomer(withdrawals, (customer_id, own) => behindOthers(tx, { customer_id, network }, own)),
+  )
+}
+
+/**
+ * The reason of a withdrawal that is unsigned by its customer's records, although the shared wallet has a transaction for it.
+ * The customer's database node has lost what it had committed, as a standby may have. The withdrawal is neither signed again
+ * nor refunded.
+ */
+const signedAs = (hash: string): WaitingReason => ({
+  code: 'UNKNOWN_SPENDS',
+  detail:
+    `${hash} was signed for it, and its own record lacks that: the node of its customer was restored from an older state; ` +
+    `'bursar withdrawal mark-paid' gives it that transaction`,
+})
+
+/**
+ * Why a transaction that was signed for a withdrawal before may still be mined; undefined where none can be. The chain is asked
+ * once more: the rows of the database may be forged, and a deep reorganisation may have taken the other transaction back.
+ */
+async function whyNotVoid(
+  withdrawal: Claimed,
+  signed: readonly SignedBefore[],
+  adapter: Payer,
+): Promise<WaitingReason | undefined> {
+  const replaced = signed.map(({ crypto_tx_hash }) => crypto_tx_hash)
+  for (const { used_by, ...one } of signed) {
+    const end = await adapter
+      .usedBy?.({ ...withdrawal, ...one, replaced }, used_by!)
+      .catch((error: unknown) => {
+        if (!(error instanceof NodeFailure)) throw error
+        return { state: 'UNRESOLVED', reason: reasonOfFailure(error) } as const
+      })
+    if (end?.state !== 'VOID') return end?.reason ?? signedAs(one.crypto_tx_hash)
+  }
+  return undefined
+}
+
+/**
+ * Broadcasts the transactions that were signed for such withdrawals: perhaps nobody has yet. Only then can `mark-paid` find
+ * them, and only then are later nonces of the wallet mined.
+ */
+async function broadcastForgotten(withdrawals: BroadcastWithdrawal[], adapter: Payer): Promise<void> {
+  if (withdrawals.length === 0) return
+  await adapter.broadcast(withdrawals).catch((error: unknown) => {
+    // The next attempt to sign broadcasts them again.
+    if (!(error instanceof NodeFailure)) throw error
+  })
+}
+
+/**
+ * Replaces stuck transactions for higher fees. This is signing: the node is asked while the signing lock is held, because the
+ * nonce or the inputs must be committed or rolled back with the new bytes. A frozen customer's transaction is replaced all the
+ * same: it may be paid already, and others may wait behind its nonce.
+ */
+export async function replaceStuck(
+  tx: Transaction,
+  { network, adapter }: Rail,
+  stuck: KeptWithdrawal[],
+): Promise<Step[]> {
+  if (stuck.length === 0 || adapter.replace === undefined) return []
+  await signAlone(tx, network)
+  if ((await freezesOfSigning(tx, { network })).length > 0) return []
+  // A transaction whose other payments' records cannot be read is replaced later.
+  const all =
+    adapter.paysMany === undefined
+      ? stuck
+      : ((await ifAllAnswer(tx, () => payingTogether(tx, network, stuck))) ?? [])
+  const replacements = all.length === 0 ? [] : await adapter.replace(tx, all)
+  return all.flatMap((withdrawal, index): Step | [] => {
+    const signed = replacements[index]
+    return signed === undefined ? [] : replacedStep(withdrawal, signed)
+  })
+}

@@ -1,0 +1,74 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+/** Every file of the repository, and its text. */
+const files = execFileSync('git', ['ls-files'], { encoding: 'utf8' })
+  .split('\n')
+  .filter((file) => /\.(tsx?|css|md)$/.test(file))
+  .flatMap((file) => {
+    // A file that is deleted and not committed yet.
+    try {
+      return [{ file, text: readFileSync(file, 'utf8') }]
+    } catch {
+      return []
+    }
+  })
+
+const linesOf = (text: string) => text.split('\n').length - 1
+const isTest = (file: string) => /(^|\/)test\/|\.test\.tsx?$/.test(file)
+
+/** Returns how many lines the files under these paths have, without tests. */
+const sourceUnder = (...paths: string[]) =>
+  sum(source.filter(({ file }) => paths.some((path) => file.startsWith(path))))
+
+const source = files.filter(({ file }) => !file.endsWith('.md') && !isTest(file))
+const tests = files.filter(({ file }) => !file.endsWith('.md') && isTest(file))
+const pages = files
+  .filter(({ file }) => file.endsWith('.md'))
+  .map(({ file, text }) => ({ file, words: text.split(/\s+/).filter(Boolean).length }))
+const sum = (counted: { text: string }[]) => counted.reduce((lines, { text }) => lines + linesOf(text), 0)
+
+/** A page of measurements is as long as its tables. */
+const MEASUREMENTS = 'docs/performance.md'
+
+/**
+ * What there is, and the most that there may be: a figure only falls. Who needs more takes it from elsewhere, and says in
+ * docs/decisions/size.md what it brings and what went for it.
+ */
+const FIGURES: Record<string, [is: number, most: number]> = {
+  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 83_556],
+  src: [sourceUnder('src/'), 67_429],
+  'src/access': [sourceUnder('src/access/'), 3_615],
+  'src/audit': [sourceUnder('src/audit/'), 2_198],
+  'src/cli': [sourceUnder('src/cli/'), 5_729],
+  'src/contract': [sourceUnder('src/contract/'), 2_755],
+  'src/db': [sourceUnder('src/db/'), 3_560],
+  'src/deliveries': [sourceUnder('src/deliveries/'), 1_746],
+  'src/governance': [sourceUnder('src/governance/'), 2_837],
+  'src/http': [sourceUnder('src/http/'), 4_381],
+  'src/keys': [sourceUnder('src/keys/'), 447],
+  'src/money': [sourceUnder('src/money/'), 7_870],
+  'src/networks': [sourceUnder('src/networks/'), 2_959],
+  'src/program': [sourceUnder('src/program/'), 2_461],
+  'src/rails': [sourceUnder('src/rails/'), 9_449],
+  'src/resources': [sourceUnder('src/resources/'), 15_381],
+  'src/upkeep': [sourceUnder('src/upkeep/'), 1_432],
+  chains: [sourceUnder('chains/'), 14_509],
+  signer: [sourceUnder('signer/'), 1_618],
+  console: [sourceUnder('console/'), 10_328],
+  client: [sourceUnder('client/'), 1_107],
+  bench: [sourceUnder('bench/'), 1_492],
+  tests: [sum(tests), 93_722],
+  'words in Markdown': [pages.reduce((words, page) => words + page.words, 0), 60_200],
+  'longest page, measurements apart': [
+    Math.max(...pages.filter(({ file }) => file !== MEASUREMENTS).map(({ words }) => words)),
+    2_500,
+  ],
+  'longest file': [Math.max(...[...source, ...tests].map(({ text }) => linesOf(text))), 3_250],
+  'longest file of source': [Math.max(...source.map(({ text }) => linesOf(text))), 1_020],
+}
+
+test.each(Object.entries(FIGURES))('%s: the figure only falls (docs/decisions/size.md)', (_, [is, most]) => {
+  expect(is).toBeLessThanOrEqual(most)
+})
