@@ -919,9 +919,10 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     await rm(folder, { recursive: true, force: true })
   })
 
+  const json = async (...args: string[]) =>
+    JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
+
   test('a link signs in once, and the page reads only', async () => {
-    const json = async (...args: string[]) =>
-      JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
     const { customer_id } = await json('customer', 'create', '--name', 'Acme')
     const named = ['--name', 'Ada', '--role', 'VIEWER', '--customer', customer_id!]
     const { operator_id } = await json('operator', 'create', ...named)
@@ -949,27 +950,13 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
   })
 
   test('clients and operators: a VIEWER reads them, and an ADMIN changes them', async () => {
-    const json = async (...args: string[]) =>
-      JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
     const { customer_id } = await json('customer', 'create', '--name', 'Staffed')
     const of = ['--customer', customer_id!]
-    const { client_id, client_secret } = await json(
-      'client',
-      'create',
-      ...of,
-      '--scopes',
-      'transfer:read_transfer',
-    )
-    const { operator_id: vera } = await json(
-      'operator',
-      'create',
-      '--name',
-      'Vera',
-      '--role',
-      'VIEWER',
-      ...of,
-    )
-    const { operator_id: adam } = await json('operator', 'create', '--name', 'Adam', '--role', 'ADMIN', ...of)
+    const scopes = ['--scopes', 'transfer:read_transfer']
+    const { client_id, client_secret } = await json('client', 'create', ...of, ...scopes)
+    const operator = async (name: string, role: string) =>
+      (await json('operator', 'create', '--name', name, '--role', role, ...of)).operator_id!
+    const [vera, adam] = [await operator('Vera', 'VIEWER'), await operator('Adam', 'ADMIN')]
     const signIn = async (operatorId: string) => {
       const { link } = await json('console', 'link', operatorId)
       const { page, complaints } = await openPage(started.context, link!)
@@ -978,7 +965,7 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
         page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
       return { page, complaints, open, row: (text: string) => page.locator('tbody tr', { hasText: text }) }
     }
-    const viewer = await signIn(vera!)
+    const viewer = await signIn(vera)
     await viewer.open('API clients')
     await viewer.row('1 scope').getByText('APPROVED').waitFor()
     const changes = viewer.page.getByRole('button', { name: /Rotate|Delete|Disable|Enable|Admin/ })
@@ -997,7 +984,7 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     expect(refused).toBe(403)
     expect(viewer.complaints).toEqual([expect.stringContaining('403')])
 
-    const admin = await signIn(adam!)
+    const admin = await signIn(adam)
     expect(await admin.page.locator('.operator').innerText()).toContain('Adam')
     await admin.open('API clients')
     const own = admin.row('1 scope')
@@ -1028,8 +1015,6 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
   })
 
   test('an operator of one customer sees its pages, and one of the deployment the figures of all', async () => {
-    const json = async (...args: string[]) =>
-      JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
     const { customer_id } = await json('customer', 'create', '--name', 'Bound')
     const bound = ['--name', 'Bo', '--role', 'VIEWER', '--customer', customer_id!]
     const { operator_id: own } = await json('operator', 'create', ...bound)
