@@ -26,7 +26,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'deliveries',
     'money',
     'audit',
-    'chains',
     'networks',
     'http',
     'contract',
