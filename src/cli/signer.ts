@@ -5,6 +5,7 @@ import { group, offline, type Given } from './define.ts'
 import { EXIT, fail, stopSignal } from './exit.ts'
 import { print } from './output.ts'
 import { ownProcess } from './own-process.ts'
+import type { Signer } from '../../signer/service.ts'
 
 /** How long approvals count by default; the signer takes 24 hours at most, by its own clock. */
 const VALID_MS = 23 * 3_600_000
@@ -51,11 +52,8 @@ export function signerCommands(program: Command): void {
   signer.command('start --config <file>', {
     about: 'sign what the configuration allows, until it is stopped; no database is used',
     async run(_, { config: path }) {
-      const [{ serveSigner }, { openSigner }] = await Promise.all([
-        import('../../signer/serve.ts'),
-        import('../../signer/open-signer.ts'),
-      ])
-      const { config, journal, running } = await openSigner(path, ownProcess().env)
+      const { serveSigner } = await import('../../signer/serve.ts')
+      const { config, journal, running } = await openSigner(path)
       const server = await serveSigner(running, config.listen)
       stopSignal().addEventListener('abort', () => {
         server.close(() => void journal.close().then(() => ownProcess().exit(EXIT.done), fail))
@@ -85,13 +83,34 @@ export function signerCommands(program: Command): void {
     })
 }
 
+/** The signer of a file, in this process. */
+async function openSigner(path: string) {
+  const [{ readSignerConfig }, { Journal }, { Signer }] = await Promise.all([
+    import('../../signer/config.ts'),
+    import('../../signer/journal.ts'),
+    import('../../signer/service.ts'),
+  ])
+  const config = await readSignerConfig(path, ownProcess().env)
+  const journal = await Journal.open(config.journal)
+  return { config, journal, running: new Signer(config, journal) }
+}
+
+/** Works with the signer of a file, in this process. */
+async function inSigner<T>(path: string, work: (signer: Signer) => Promise<T>): Promise<T> {
+  const { journal, running } = await openSigner(path)
+  try {
+    return await work(running)
+  } finally {
+    await journal.close()
+  }
+}
+
 /** Signing by hand: the requests and the answers are files. */
 async function showOrSign(files: string[], config: string, answers: string | undefined) {
   const { answerRequest, readRequests } = await import('../../signer/by-hand.ts')
   const requests = await readRequests(files)
   if (answers === undefined) return requests.map(({ shown }) => ({ ...shown, outcome: 'asked' }))
-  const { inSigner } = await import('../../signer/open-signer.ts')
-  return inSigner(config, ownProcess().env, async (running) => {
+  return inSigner(config, async (running) => {
     const rows = []
     for (const request of requests) {
       const refused = await answerRequest(running, request, answers)
@@ -115,10 +134,10 @@ type ChangeOptions = Given<typeof WORDS, typeof CHANGED> & {
 
 /** Signs that the owner of a key approves a change of the journal, or makes the change. */
 async function approveOrMake(kind: string, { json, ...options }: ChangeOptions): Promise<void> {
-  const [{ readChange, changeText }, { signStatement }, { changeOver, inSigner }] = await Promise.all([
+  const [{ readChange, changeText }, { signStatement }, { signerAt }] = await Promise.all([
     import('../../signer/journal-changes.ts'),
     import('../governance/approvals/approval-statement.ts'),
-    import('../../signer/open-signer.ts'),
+    import('../../signer/socket.ts'),
   ])
   const {
     network,
@@ -150,8 +169,8 @@ async function approveOrMake(kind: string, { json, ...options }: ChangeOptions):
     throw new Error('give --key to approve it, or --socket or --config to do it')
   const { signed } =
     config === undefined
-      ? await changeOver(socket!, change, approvals)
-      : await inSigner(config, ownProcess().env, (running) => running.change(change, approvals))
+      ? await (await signerAt(socket!)).change(change, approvals)
+      : await inSigner(config, (running) => running.change(change, approvals))
   const broadcast = signed === undefined ? '' : `\nBroadcast it with any node:\n${signed}`
   print(
     json

@@ -3,10 +3,7 @@ import type { Family } from './family.ts'
 
 type Name = NetworkFacts['family']
 
-/**
- * The families of chains, each with a line that loads it once a network of it is configured, or its bytes are read. Without its
- * line, a family is not part of the program.
- */
+/** The families of chains. Each is loaded once a network of it is configured, or its bytes are read; without its line, never. */
 const FAMILIES: Readonly<Partial<Record<Name, () => Promise<{ family: Family }>>>> = {
   bitcoin: () => import('../../chains/bitcoin/family.ts'),
   evm: () => import('../../chains/evm/family.ts'),
@@ -16,7 +13,7 @@ const FAMILIES: Readonly<Partial<Record<Name, () => Promise<{ family: Family }>>
 
 /** The family with this name in the catalogue. Throws an Error where the program does not have it. */
 export async function familyOf(name: Name): Promise<Family> {
-  const load = FAMILIES[name]
-  if (load === undefined) throw new Error(`this program has no networks of the family ${name}`)
-  return (await load()).family
+  const loaded = await FAMILIES[name]?.()
+  if (loaded === undefined) throw new Error(`this program has no networks of the family ${name}`)
+  return loaded.family
 }
