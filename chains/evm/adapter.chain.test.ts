@@ -52,7 +52,7 @@ import { openDatabase, transaction, type Database } from '../../src/db/database.
 import { insertDepositAddress } from '../../src/money/records/deposit-address.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { freeze, unfreeze } from '../../src/money/records/freezes.ts'
-import { PLATFORM_ID } from '../../src/money/records/treasury.ts'
+import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { RowMacs } from '../../src/audit/row-macs.ts'
 import { sealWithdrawal, signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'

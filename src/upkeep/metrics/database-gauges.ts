@@ -3,7 +3,7 @@ import { transaction, type Database } from '../../db/database.ts'
 import { HorizonUnknown, readHorizon } from '../../db/horizon.ts'
 import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { IS_NOT_BEGUN, PAYOUT_NETWORK } from '../../money/records/treasury.ts'
+import { IS_NOT_BEGUN, PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
 
 /** Least interval between reads of the records, which also take at most a tenth of the time. */
 const FRESH_MS = 5_000
