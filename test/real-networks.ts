@@ -101,7 +101,7 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
       deposit_key: { env: 'DEPOSIT_KEY' },
       confirmations: EVM_CONFIRMATIONS,
       fee_ceiling: '100',
-      // The deposits here are small. evm.test.ts tests the minimum that is worth its fee.
+      // The deposits here are small. evm/deposits.chain.test.ts tests the minimum that is worth its fee.
       sweep_minimum: { ETH: '0.0001', USDG: '0.1' },
       tokens: { USDG: token },
     },
