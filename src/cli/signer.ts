@@ -43,7 +43,7 @@ const CHANGES = {
   'void --network <network> --wallet <address> --nonce <number> --transfer <id>':
     'allow a transfer to be signed anew: what was signed for it can never be mined',
   'fill --network <network> --wallet <address> --nonce <number> --gas-price <wei> [--gas <number>]':
-    'use up a nonce with a transaction of nothing, and print it',
+    'sign an empty transfer of the wallet to itself, which uses up the nonce, and print it',
 }
 
 export function signerCommands(program: Command): void {
