@@ -16,11 +16,11 @@ import {
   decimalsOfListed,
   type Destinations,
   listedAt,
-  scheduledFee,
   termsOf,
 } from './crypto-withdrawal.ts'
 import { fiatWithdrawal, requireWires, wireAmount } from './fiat-withdrawal.ts'
 import { internalTransfer } from './internal-transfer.ts'
+import { scheduledFee } from './withdrawal-fee.ts'
 
 /** The terms of an orchestration that its payout follows. */
 export type Order = Pick<
