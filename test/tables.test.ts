@@ -46,9 +46,9 @@ const ALLOWED: Record<string, string> = {
   event_history: ' | money/verify',
   events:
     'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',
-  evm_holdings: 'chains/evm, chains/kit, chains/solana, rails/deposits',
+  address_holdings: 'chains/evm, chains/kit, chains/solana, rails/deposits',
   evm_nonces: 'chains/evm | rails/wallets',
-  evm_sweeps:
+  sweeps:
     'chains/evm, chains/kit, rails/treasury | chains/solana, money/verify, networks, rails/deposits, rails/wallets, upkeep/metrics',
   failed_transactions: 'rails/payouts',
   fee_quotes: 'money/records, resources/transfers',
@@ -132,7 +132,7 @@ const NAMED_FROM_BELOW: Record<string, string> = {
   'money/movements': 'outgoing_transfers',
   'money/records':
     'account_members, accounts, crypto_destination_addresses, customers, identities, markets, orchestration_rules, outgoing_transfers, policies, price_minutes, replaced_transactions',
-  networks: 'evm_sweeps, outgoing_transfers, transfers',
+  networks: 'outgoing_transfers, sweeps, transfers',
   'networks/bank': 'fiat_accounts',
   'networks/simulated': 'deposit_addresses, outgoing_transfers',
   'rails/payouts': 'customers',

@@ -320,7 +320,7 @@ async function arrivedAmong(db: Database, chain: EvmChain, movements: BlockMovem
     `
     select d.customer_id, d.address, array(
       select unnest(s.crypto_tx_hash || s.replaced)
-      from evm_sweeps s
+      from sweeps s
       where s.customer_id = d.customer_id and s.network = $3 and s.address = d.address and s.kind = 'TOP_UP'
     ) as top_ups
     from deposit_addresses d

@@ -129,9 +129,9 @@ const OPEN = `
     select case network when 'WIRE' then 'pending_wire' else 'pending_deposit' end as kind, min(seen_at) as since
     from seen_deposits where state = 'PENDING' group by 1
     union all
-    select lower(kind collate "C"), min(created_at) from evm_sweeps where state in ('SIGNED', 'BROADCAST') group by 1
+    select lower(kind collate "C"), min(created_at) from sweeps where state in ('SIGNED', 'BROADCAST') group by 1
     union all
-    select 'sweep_audit', min(ended_at) from evm_sweeps where audit_block is not null
+    select 'sweep_audit', min(ended_at) from sweeps where audit_block is not null
     union all
     select 'statement_initiated', min(created_at) from statements where status = 'STATEMENT_STATUS_INITIATED'
     union all
