@@ -24,10 +24,10 @@ import { signAlone } from '../payouts/lease.ts'
  * The platform's own transfers: SEND from a hot wallet to cold storage, CONSOLIDATION of a wallet's coins. Each is a
  * row of `transfers` that the worker signs and settles like a withdrawal.
  */
-export type TreasuryType = 'TREASURY_SEND' | 'TREASURY_CONSOLIDATION'
+type TreasuryType = 'TREASURY_SEND' | 'TREASURY_CONSOLIDATION'
 
 /** The terms of a consolidation, kept as its transfer's metadata. */
-export interface ConsolidationTerms {
+interface ConsolidationTerms {
   /** The highest fee rate: a decimal string per 1,000 virtual bytes. */
   max_fee_rate: string
 }
