@@ -8,7 +8,7 @@ import { PLATFORM_ID } from '../../db/ids.ts'
 import { freeWhatHasEnded, selectOpenTransactions } from '../../networks/network-transactions.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
 import type { Rail } from '../context.ts'
-import { brakeAfterFailures, keepFailed } from './failed-transactions.ts'
+import { brakeAfterFailures, keepFailed } from './stop-after-failures.ts'
 import { follow } from './follow-withdrawals.ts'
 import {
   claimDue,
