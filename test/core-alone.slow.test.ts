@@ -67,5 +67,5 @@ test('its tests on a database pass', () =>
   run(
     ...(['vitest', 'run', '--project', 'database'] as const),
     ...['src/resources/transfers/create-crypto-withdrawal', 'src/rails/deposits/credit-deposits'],
-    ...['src/rails/payouts/approved-payments', 'src/rails/wallets/network-status'],
+    ...['src/rails/payouts/operator-commands', 'src/rails/wallets/network-status'],
   ))
