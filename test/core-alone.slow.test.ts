@@ -62,7 +62,7 @@ test('src type-checks', () => run('oxlint', 'src'))
 
 test('its unit tests pass', () => run('vitest', 'run', '--project', 'unit', 'src'))
 
-// A sample, which deposits, pays and screens: what else might lead to a family is an import, which the check of types finds.
+// A sample, which deposits, pays and asks operators: what else might lead to a family is an import, which the check of types finds.
 test('its tests on a database pass', () =>
   run(
     ...(['vitest', 'run', '--project', 'database'] as const),
