@@ -60,17 +60,17 @@ export interface DepositReader {
 export function depositReader(db: Database, chain: EvmChain): DepositReader {
   let size = BLOCKS_MAX
   /** The newest block that was read before it was confirmed, as a cursor. */
-  let looked: string | undefined
+  let lastUnconfirmed: string | undefined
 
-  const picked = (movements: BlockMovement[]) => ours(db, chain, movements)
+  const marked = (movements: BlockMovement[]) => markedDeposits(db, chain, movements)
   /** Reads blocks from `first` on, and half as many after each failure: a reply may be too large, or take too long. */
-  async function readFrom(first: bigint, last: bigint, pick = picked) {
+  async function readFrom(first: bigint, last: bigint, depositsIn = marked) {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       const end = first + size - 1n < last ? first + size - 1n : last
       try {
         const blocks = await blocksAt(chain, first, end)
         const movements = [...nativeIn(chain, blocks), ...(await tokensIn(chain, blocks))]
-        const found = await pick(movements)
+        const found = await depositsIn(movements)
         size = size * 2n < BLOCKS_MAX ? size * 2n : BLOCKS_MAX
         return { blocks, movements, found }
       } catch (error) {
@@ -86,7 +86,7 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       if (!isCursor(cursor)) return { cursor: await initialCursor(chain), found: [] }
       await chain.ready()
       const head = await confirmedHead(chain)
-      const read = BigInt(cursor.slice(0, cursor.indexOf(':')))
+      const read = numberOf(cursor)
       await requireInChain(chain, cursor)
       if (head <= read) return { cursor, found: [] }
       const { blocks, movements, found } = await readFrom(read + 1n, head)
@@ -120,8 +120,10 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       const latest = hexToBigInt(await newestBlock(chain))
       const oldest = latest - LOOKED_MAX > readUpTo ? latest - LOOKED_MAX : readUpTo
       const goesOn =
-        looked !== undefined && numberOf(looked) >= oldest && (await isInChain(chain, looked, latest))
-      let last = goesOn ? looked : undefined
+        lastUnconfirmed !== undefined &&
+        numberOf(lastUnconfirmed) >= oldest &&
+        (await isInChain(chain, lastUnconfirmed, latest))
+      let last = goesOn ? lastUnconfirmed : undefined
       const seen: FoundDeposit[] = []
       for (let next = last === undefined ? oldest + 1n : numberOf(last) + 1n; next <= latest;) {
         const part = await readFrom(next, latest, async (movements) =>
@@ -135,7 +137,7 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       return {
         seen: seen.flatMap(({ block, ...one }) => (block ? { ...one, block } : [])),
         readUpTo,
-        recorded: () => void (looked = last),
+        recorded: () => void (lastUnconfirmed = last),
       }
     },
   }
@@ -163,14 +165,18 @@ const cursorOf = ({ number, hash }: Pick<Block, 'number' | 'hash'>) => `${hexToB
 
 async function blocksAt(chain: EvmChain, first: bigint, last: bigint): Promise<Block[]> {
   const numbers = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
-  return all<Block>(chain, numbers, true)
+  return blocksByNumber<Block>(chain, numbers, true)
 }
 
 /** Blocks without their transactions. */
 export const headersAt = (chain: EvmChain, numbers: readonly bigint[]) =>
-  all<Omit<Block, 'transactions'>>(chain, numbers, false)
+  blocksByNumber<Omit<Block, 'transactions'>>(chain, numbers, false)
 
-async function all<T>({ node }: EvmChain, numbers: readonly bigint[], full: boolean): Promise<T[]> {
+async function blocksByNumber<T>(
+  { node }: EvmChain,
+  numbers: readonly bigint[],
+  full: boolean,
+): Promise<T[]> {
   const blocks = await node.all<T | null>(
     numbers.map((number) => ['eth_getBlockByNumber', at(number), full] as const),
   )
@@ -190,7 +196,7 @@ async function isInChain(chain: EvmChain, cursor: string, latest: bigint): Promi
 
 /** Throws ChainReorganised unless the block of a cursor is in the chain. Asks more than once. */
 async function requireInChain(chain: EvmChain, cursor: string): Promise<void> {
-  const number = BigInt(cursor.slice(0, cursor.indexOf(':')))
+  const number = numberOf(cursor)
   for (let asked = 0; ; asked++) {
     const [block] = await headersAt(chain, [number])
     if (cursorOf(block!) === cursor) return
@@ -289,7 +295,11 @@ function mayHaveTransfers({ logsBloom, transactions }: Block, tokens: readonly H
 const EVM_NETWORKS = CRYPTO_NETWORKS.filter((network) => NETWORKS[network].family === 'evm')
 
 /** The deposits among these movements. Their addresses are marked for sweeping. */
-async function ours(db: Database, chain: EvmChain, movements: BlockMovement[]): Promise<FoundDeposit[]> {
+async function markedDeposits(
+  db: Database,
+  chain: EvmChain,
+  movements: BlockMovement[],
+): Promise<FoundDeposit[]> {
   const found = await arrivedAmong(db, chain, movements)
   await noteHoldings(
     db,
@@ -310,7 +320,7 @@ async function arrivedAmong(db: Database, chain: EvmChain, movements: BlockMovem
     `
     select d.customer_id, d.address, array(
       select unnest(s.crypto_tx_hash || s.replaced)
-      from evm_sweeps s
+      from sweeps s
       where s.customer_id = d.customer_id and s.network = $3 and s.address = d.address and s.kind = 'TOP_UP'
     ) as top_ups
     from deposit_addresses d

@@ -114,7 +114,7 @@ async function requireNotUnderWay(
     select transfer_id, raw_transaction from outgoing_transfers
     where network = $1 and due_at is not null and state in ('ASKED', 'SIGNED', 'BROADCAST')
     union all
-    select null, raw_transaction from evm_sweeps
+    select null, raw_transaction from sweeps
     where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
     [network],
   )
@@ -139,8 +139,8 @@ async function isKnown(db: Queryable, { network }: EvmChain, hash: string): Prom
     union all select 1 from replaced_transactions r
       join outgoing_transfers b on b.customer_id = r.customer_id and b.transfer_id = r.transfer_id
       where b.network = $1 and r.crypto_tx_hash = $2
-    union all select 1 from evm_sweeps where network = $1 and crypto_tx_hash = $2
-    union all select 1 from evm_sweeps where network = $1 and replaced <> '{}' and replaced @> array[$2]
+    union all select 1 from sweeps where network = $1 and crypto_tx_hash = $2
+    union all select 1 from sweeps where network = $1 and replaced <> '{}' and replaced @> array[$2]
     union all select 1 from acknowledged_transactions where network = $1 and crypto_tx_hash = $2`,
     [network, hash],
   )

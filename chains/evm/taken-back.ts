@@ -112,7 +112,7 @@ async function bytesUnderWay(db: Queryable, { network, hotWallet }: EvmChain): P
     select raw_transaction from outgoing_transfers
     where network = $1 and due_at is not null and state in ('ASKED', 'SIGNED', 'BROADCAST')
     union all
-    select raw_transaction from evm_sweeps
+    select raw_transaction from sweeps
     where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
     [network],
   )
@@ -178,7 +178,7 @@ async function endedTopUps(db: Queryable, { network }: EvmChain, before: string 
   const { rows } = await db.query<Candidate & { created_at: string }>(
     `
     select customer_id, null as transfer_id, address, crypto_tx_hash, raw_transaction, created_at
-    from evm_sweeps
+    from sweeps
     where network = '${network}' and kind = 'TOP_UP' and state in ('DONE', 'FAILED')
       and ($1::timestamptz is null or created_at <= $1)
     order by created_at desc

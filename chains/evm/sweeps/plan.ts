@@ -66,10 +66,10 @@ export async function worthSweeping(
            array_agg(h.asset) filter (where a.least is null) as unpriced,
            (select d.derivation from deposit_addresses d
             where d.customer_id = h.customer_id and d.address = h.address limit 1) as derivation
-    from evm_holdings h
+    from address_holdings h
     join unnest($2::text[], $3::numeric[]) as a (asset, least) on a.asset = h.asset and h.balance >= coalesce(a.least, 0)
     where h.network = $1 and h.balance > 0 and not exists (
-      select 1 from evm_sweeps s
+      select 1 from sweeps s
       where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
         and s.state in ('SIGNED', 'BROADCAST'))
     group by h.customer_id, h.address

@@ -42,8 +42,7 @@ import type {
   Networks,
   Withdrawal,
 } from '../../networks/network.ts'
-import { NodeError } from '../../../chains/evm/node.ts'
-import { NodeFailure } from '../../networks/node-failure.ts'
+import { NodeFailure, NodeRefusal } from '../../networks/node-failure.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
@@ -606,7 +605,7 @@ describe('a node', () => {
     const withdrawAll = (network: PayoutNetwork) =>
       everyCustomer((index) => withdraw(customers[index]!, { network, outcome: 'ORDINARY' }))
     const signed = await withdrawAll('ETHEREUM')
-    const refusal = () => new NodeError('broadcast', { code: 1, message: 'no' })
+    const refusal = () => new NodeRefusal('broadcast: no')
     await settleWithdrawals(service.db, ethereumFailing(['broadcast'], refusal).networks)
     expect(await standings(signed)).toEqual(times({ state: 'SIGNED', waiting_detail: 'broadcast: no' }))
     const [fresh, elsewhere] = [await withdrawAll('ETHEREUM'), await withdrawAll('STELLAR')]
@@ -635,7 +634,7 @@ describe('a node', () => {
     const transfers = await everyCustomer(async () =>
       withdraw(await newCustomer(service), { network: 'ETHEREUM', outcome: 'ORDINARY' }),
     )
-    const refusing = ethereumFailing(['sign'], () => new NodeError('eth_call', { code: 3, message: 'no' }))
+    const refusing = ethereumFailing(['sign'], () => new NodeRefusal('eth_call: no'))
     await settleWithdrawals(service.db, refusing.networks)
     // On a busy machine, the first is due again before the last was asked.
     expect(refusing.asked).toBeGreaterThanOrEqual(CUSTOMERS)
