@@ -36,28 +36,8 @@ export const NATIVE_INDEX = '0'
 /** A movement in a block, to an address that may be ours. */
 type BlockMovement = FoundDeposit & { native: boolean; from: string }
 
-export interface DepositReader {
-  /**
-   * Finds deposits in confirmed blocks. The cursor is the last block that was read, as `<number>:<hash>`. Throws
-   * ChainReorganised when the chain has lost that block: then a reorganisation went deeper than `confirmations`, and an
-   * operator must review the deposits that were credited from its blocks.
-   *
-   * Native transfers are the values of transactions. Internal transfers, which a contract makes while it runs, are in no
-   * transaction's value, and are not found. Top-ups of gas for sweeping are our own and are left out.
-   */
-  scanDeposits(cursor: string | null): Promise<DepositScan>
-  newestBlock(): Promise<string>
-  /** Finds deposits in these blocks. Throws when the last of them is not confirmed. */
-  scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]>
-  /**
-   * Finds deposits in the blocks after the cursor whose deposits are not recorded yet, among the newest `LOOKED_MAX`.
-   * If the chain has replaced a block that was read, all of them are read again.
-   */
-  seeDeposits(cursor: string): Promise<DepositSight>
-}
-
 /** Makes a reader of one chain. It remembers how many blocks the node could give at once. */
-export function depositReader(db: Database, chain: EvmChain): DepositReader {
+export function depositReader(db: Database, chain: EvmChain) {
   let size = BLOCKS_MAX
   /** The newest block that was read before it was confirmed, as a cursor. */
   let lastUnconfirmed: string | undefined
@@ -82,7 +62,15 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
   }
 
   return {
-    async scanDeposits(cursor) {
+    /**
+     * Finds deposits in confirmed blocks. The cursor is the last block that was read, as `<number>:<hash>`. Throws
+     * ChainReorganised when the chain has lost that block: then a reorganisation went deeper than `confirmations`, and an
+     * operator must review the deposits that were credited from its blocks.
+     *
+     * Native transfers are the values of transactions. Internal transfers, which a contract makes while it runs, are in no
+     * transaction's value, and are not found. Top-ups of gas for sweeping are our own and are left out.
+     */
+    async scanDeposits(cursor: string | null): Promise<DepositScan> {
       if (!isCursor(cursor)) return { cursor: await initialCursor(chain), found: [] }
       await chain.ready()
       const head = await confirmedHead(chain)
@@ -96,7 +84,8 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       return { cursor: cursorOf(last), found, refills, isBehind: hexToBigInt(last.number) < head }
     },
     newestBlock: () => newestBlock(chain),
-    async scanBlocks(first, last) {
+    /** Finds deposits in these blocks. Throws when the last of them is not confirmed. */
+    async scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]> {
       await chain.ready()
       const head = await confirmedHead(chain)
       if (last > head)
@@ -112,7 +101,11 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       }
       return found
     },
-    async seeDeposits(cursor) {
+    /**
+     * Finds deposits in the blocks after the cursor whose deposits are not recorded yet, among the newest `LOOKED_MAX`.
+     * If the chain has replaced a block that was read, all of them are read again.
+     */
+    async seeDeposits(cursor: string): Promise<DepositSight> {
       // The cursor is a simulated network's: the chain has not been scanned yet.
       if (!isCursor(cursor)) return { seen: [], readUpTo: 0n, isBehind: true }
       await chain.ready()
