@@ -1,6 +1,6 @@
 import type { Actor, NamedActor } from '../contract/actor.ts'
 import type { Approval } from '../contract/approval.ts'
-import { coordinatorOf, type Queryable } from '../db/database.ts'
+import { forAll, type Queryable } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 
 /** Whether a token is of the platform's people, who see each other's names. */
@@ -30,8 +30,7 @@ export async function nameActors(
     for (const { id, name } of rows) if (name !== null) names.set(id, name)
   }
   if (operators.length > 0) {
-    // Operators are records of the deployment, which a node of a cluster does not have.
-    const { rows } = await (coordinatorOf(db) ?? db).query<{ id: string; name: string }>(
+    const { rows } = await forAll(db).query<{ id: string; name: string }>(
       'select id, name from operators where (coalesce(customer_id, $1) = $2 or $4) and id::text = any ($3::text[])',
       [PLATFORM_ID, customerId, operators, allOperators],
     )

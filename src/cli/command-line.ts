@@ -182,7 +182,7 @@ async function runOperation<Reply>(
   const keys = operation.method === 'GET' ? undefined : await openKeys()
   const ledger = keys && new Ledger(db, { macs: new RowMacs(keys) })
   const context = {
-    ...{ db, shared: db, nodes: await nodes(), settings, ledger },
+    ...{ db, nodes: await nodes(), settings, ledger },
     ...(keys && { policies: new Policies(keys), rowMacs: new RowMacs(keys) }),
   } as OperatorContext
   const caller = { customerId, clientId: origin.actor.id, scopes: scopesOf(settings.mode), origin }

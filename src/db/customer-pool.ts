@@ -65,6 +65,11 @@ export class CustomerPool {
   forEverybody(): CustomerPool {
     return new CustomerPool(this.pool, this.#places, this.#customerId, EVERYBODY)
   }
+
+  /** The customer's part of another pool. */
+  partOf(pool: Database): Database {
+    return asDatabase(new CustomerPool(pool, this.#places, this.#customerId, this.#asker))
+  }
 }
 
 /** The customer's part of the pool, in the type that operations expect. Operations use no other members of a pool. */

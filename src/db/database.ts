@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { Socket } from 'node:net'
 import pg from 'pg'
-import { poolOf } from './customer-pool.ts'
+import { CustomerPool, poolOf } from './customer-pool.ts'
 
 /** The pool: operations use it for reads and single statements. */
 export type Database = pg.Pool
@@ -172,6 +172,16 @@ export function setCoordinator(node: Database, coordinator: Database): void {
 
 /** The pool of the coordinator, for a node's pool or session; undefined for the coordinator's own and for a plain database. */
 export const coordinatorOf = (db: Queryable): Database | undefined => coordinators.get(poolOf(db))
+
+/**
+ * Where the records are that belong to no customer, such as prices and networks, and where a transaction may span customers: `db`
+ * itself or, on a cluster, the coordinator. A transaction on `db` does not contain what is done there.
+ */
+export function forAll<Db extends Queryable>(db: Db): Db | Database {
+  const coordinator = coordinatorOf(db)
+  if (coordinator === undefined) return db
+  return db instanceof CustomerPool ? db.partOf(coordinator) : coordinator
+}
 
 const citusSessions = new WeakSet<object>()
 

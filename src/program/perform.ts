@@ -1,5 +1,4 @@
 import { asDatabase, CustomerPool } from '../db/customer-pool.ts'
-import type { Database } from '../db/database.ts'
 import { onlyNode } from '../db/nodes.ts'
 import type { Policies } from '../governance/policy/policy.ts'
 import type { Perform } from '../http/mount.ts'
@@ -33,13 +32,10 @@ export function performWith(
   const webhookSecrets = new WebhookSecrets(masterKeys)
   const connections = new Shares(Math.max(1, Math.floor((db.options.max ?? 1) * CONNECTIONS_SHARE)))
   const questions = new Shares(QUESTIONS_MAX)
-  const partOf = (pool: Database, { customerId, asker }: Request) =>
-    asDatabase(new CustomerPool(pool, connections, customerId, asker))
   // Written out: spreading the context and the request took 2 % of a request.
   return (operation, request) => {
     // A public operation has no customer: all public operations together have one share.
     const pool = request.customerId === '' ? db : nodes.of(request.customerId)
-    const part = partOf(pool, request)
     return operation.run({
       params: request.params,
       query: request.query,
@@ -52,8 +48,7 @@ export function performWith(
       answerWith: request.answerWith,
       problemOf: request.problemOf,
       asker: request.asker,
-      db: part,
-      shared: pool === db ? part : partOf(db, request),
+      db: asDatabase(new CustomerPool(pool, connections, request.customerId, request.asker)),
       nodes,
       ledger,
       networks,

@@ -261,7 +261,7 @@ function payouts(
           runOrchestrations(
             node.db,
             { networks: shared.networks, settings, macs: ledger.macs, govern: ledger.govern },
-            { hints: node.hints, shared: db },
+            node.hints,
           ),
         )
       : 0

@@ -4,7 +4,7 @@ import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { canonicalJson } from '../../contract/canonical-json.ts'
 import { NamedObject, Timestamp } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { coordinatorOf, type Queryable, type Transaction } from '../../db/database.ts'
+import { type Queryable, type Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
@@ -106,14 +106,11 @@ export class Policies {
     this.#sandbox = sandbox
   }
 
-  /**
-   * Returns prices for limits in USD: of the last hour, and read in the last ten seconds. On a cluster, the coordinator
-   * stores the prices.
-   */
+  /** Returns prices for limits in USD: of the last hour, and read in the last ten seconds. */
   async prices(tx: Transaction): Promise<UsdPrices> {
     const now = performance.now()
     if (this.#prices === undefined || now - this.#prices.readAt >= PRICES_KEPT_MS) {
-      const prices = await newestUsdPrices(coordinatorOf(tx) ?? tx, this.#sandbox, {
+      const prices = await newestUsdPrices(tx, this.#sandbox, {
         ageMaxMinutes: PRICE_AGE_MAX_MINUTES,
       })
       this.#prices = { readAt: now, prices }

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { forAll, inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
@@ -96,14 +96,14 @@ export interface NewDepositAddress {
 /**
  * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the ref_id,
  * not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not withdraw. Without
- * `origin`, the caller records the change. `cursors` is the database of the networks' cursors, where that is another one.
+ * `origin`, the caller records the change.
  */
 export async function insertDepositAddress(
   db: Database | Transaction,
   { networks, rowMacs }: { networks: Networks; rowMacs: RowMacs },
   customerId: string,
   body: NewDepositAddress,
-  { origin, cursors = db }: { origin?: Origin; cursors?: Queryable } = {},
+  { origin }: { origin?: Origin } = {},
 ): Promise<DepositAddress> {
   const adapter = networks.get(body.crypto_network)
   if (adapter?.newDepositAddress === undefined) {
@@ -121,7 +121,7 @@ export async function insertDepositAddress(
       await requireMayDeposit(db, customerId, body)
       await requireRoomForAddress(db, customerId, body.profile_id)
       for (const network of readNetworks(networks, body.crypto_network))
-        await beginReading(cursors, networks, network)
+        await beginReading(forAll(db), networks, network)
       // A node that gives addresses may be slow, so it is asked before the transaction begins.
       const addressFor = await adapter.newDepositAddress!(body.crypto_network).catch((error: unknown) => {
         if (!(error instanceof NodeFailure)) throw error

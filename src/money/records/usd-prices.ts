@@ -2,7 +2,7 @@ import { parseAmount } from '../../contract/assets/amount.ts'
 import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
 import { ASSETS } from '../../contract/assets/catalogue.ts'
 import { PRICE_DECIMALS, type UsdPrices } from '../../contract/assets/usd-value.ts'
-import type { Queryable } from '../../db/database.ts'
+import { forAll, type Queryable } from '../../db/database.ts'
 import { keptFor } from '../../db/kept.ts'
 import { ownRowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
 
@@ -29,7 +29,7 @@ export async function newestUsdPrices(
   sandbox: boolean,
   { ageMaxMinutes = PRICE_AGE_MAX_MINUTES, at }: { ageMaxMinutes?: number; at?: string } = {},
 ): Promise<UsdPrices> {
-  const { rows } = await db.query<PriceRow>(
+  const { rows } = await forAll(db).query<PriceRow>(
     `
     select r.market, round(p.price, ${PRICE_DECIMALS}) as price, is_sealed, ${sealOf('markets')},
            case when r.source = 'SIMULATED' then least(wanted.minute, now.minute - 1)::integer end as simulated_minute

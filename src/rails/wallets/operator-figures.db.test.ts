@@ -126,9 +126,9 @@ test('an answer is reused for ten seconds, and given for a minute while the next
 })
 
 test('only a caller with the scope of operators gets the figures', async () => {
-  const { db: shared, networks, settings } = service
+  const { db, networks, settings } = service
   const listed = async (scopes: string[]) => {
-    const answer = await listNetworks.run({ shared, networks, settings, scopes } as never)
+    const answer = await listNetworks.run({ db, networks, settings, scopes } as never)
     return (answer as { items: { for_operators?: object }[] }).items
   }
   for (const { for_operators } of await listed(['funding:read_profile']))

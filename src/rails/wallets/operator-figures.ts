@@ -1,7 +1,7 @@
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { poolOf } from '../../db/customer-pool.ts'
-import type { Queryable } from '../../db/database.ts'
+import { forAll, type Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { NetworkAdapter, Networks } from '../../networks/network.ts'
 import type { LaneStatus, SignerStatus } from '../../networks/wallet-status.ts'
@@ -66,7 +66,7 @@ const kept = new WeakMap<Queryable, KeptFigures>()
 
 /** Returns the figures of all connected networks, at most a minute old. Throws when the database does not answer. */
 export function operatorFigures(asked: Queryable, networks: Networks): Promise<Figures> {
-  const db = poolOf(asked)
+  const db = forAll(poolOf(asked))
   const known = kept.get(db)
   const now = performance.now()
   const isUsable = known !== undefined && now - known.readAt < KEPT_MS

@@ -48,7 +48,7 @@ afterAll(() => service.close())
 async function listed(networks: ReadonlyMap<PayoutNetwork, Partial<NetworkAdapter>>, mode = 'sandbox') {
   // A cached health belongs to its database object.
   const db = { query: (text: string, values?: unknown[]) => service.db.query(text, values) }
-  const answer = await listNetworks.run({ shared: db, networks, settings: { mode }, scopes: [] } as never)
+  const answer = await listNetworks.run({ db, networks, settings: { mode }, scopes: [] } as never)
   const { items } = answer as { items: NetworkRecord[] }
   return new Map(items.map((item) => [item.crypto_network, item]))
 }

@@ -162,11 +162,11 @@ export const listNetworks = operation({
   summary: 'List Networks',
   description: 'Lists the networks, with their status, confirmations, and the fees and limits of each asset.',
   reply: Type.Object({ items: Type.Array(NetworkRecord) }),
-  async run({ shared, networks, settings, scopes }) {
+  async run({ db, networks, settings, scopes }) {
     const seesAll = scopes.includes('operators:read_network')
     const [health, figures] = await Promise.all([
-      networkHealth(shared),
-      seesAll ? operatorFigures(shared, networks) : undefined,
+      networkHealth(db),
+      seesAll ? operatorFigures(db, networks) : undefined,
     ])
     return {
       items: CRYPTO_NETWORKS.map((network) => {

@@ -38,6 +38,6 @@ export const createDepositAddress = operation({
   },
   reply: DepositAddress,
   problems: ['not-found', 'identity-verification-required', 'disabled', 'already-exists', 'unavailable'],
-  run: ({ body, customerId, origin, db, shared, networks, rowMacs }) =>
-    insertDepositAddress(db, { networks, rowMacs }, customerId, body, { origin, cursors: shared }),
+  run: ({ body, customerId, origin, db, networks, rowMacs }) =>
+    insertDepositAddress(db, { networks, rowMacs }, customerId, body, { origin }),
 })

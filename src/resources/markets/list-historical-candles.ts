@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
+import { forAll } from '../../db/database.ts'
 import { pageOf, pageParameters, pageReply, type PageRequest } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
@@ -61,11 +62,12 @@ export const listHistoricalCandles = operation({
     items: Type.Array(Candle),
     next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
   }),
-  async run({ params: { market }, query, shared: db, settings }) {
+  async run({ params: { market }, query, db: asked, settings }) {
     requireOneStep(query)
     const range = rangeOf(query, { exclusive: false })
     const page = pageOf(`candles ${market}`, query, [INCREMENT_MINUTES_TEXT, MINUTE])
     const max = query.max_data_points === undefined ? page.limit : pointsMax(query.max_data_points)
+    const db = forAll(asked)
     if (settings.mode === 'sandbox') await simulateUpToNow(db, market)
     const ask = { db, marketId: idOf(market), range }
     const increment = query.increment ?? incrementOfCursor(page) ?? (await inferred(ask, max))

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Database } from '../../db/database.ts'
+import { forAll, type Database } from '../../db/database.ts'
 import { Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
 import { microsOf, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
@@ -99,12 +99,13 @@ export const listHistoricalPrices = operation({
     items: Type.Array(PricePoint, { description: 'The same points as `prices`.' }),
     total_count: Type.Integer({ description: 'Number of points in the range, on all pages.' }),
   }),
-  async run({ params: { market }, query, shared: db, settings }) {
+  async run({ params: { market }, query, db: asked, settings }) {
     const { 'pagination.limit': limit = PAGE_SIZE_DEFAULT, 'pagination.offset': offset = 0 } = query
     requireOneStep(query)
     const range = rangeOf(query, { exclusive: query.increment !== undefined })
     const max = query.max_data_points === undefined ? limit : pointsMax(query.max_data_points)
 
+    const db = forAll(asked)
     if (settings.mode === 'sandbox') await simulateUpToNow(db, market)
     const ask = { db, marketId: idOf(market), range }
     const candidates = query.increment === undefined ? candidatesFor(range, max) : [query.increment]

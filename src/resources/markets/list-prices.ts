@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Closed, Filter, NamedObject, Timestamp } from '../../contract/fields.ts'
+import { forAll } from '../../db/database.ts'
 import { operation } from '../operation.ts'
 import { DAY } from './increments.ts'
 import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
@@ -34,8 +35,8 @@ export const listPrices = operation({
     prices: Type.Array(MarketPrice),
     items: Type.Array(MarketPrice, { description: 'The same prices as `prices`.' }),
   }),
-  async run({ query: { markets = MARKETS }, shared: db }) {
-    const { rows } = await db.query<PriceRow>({
+  async run({ query: { markets = MARKETS }, db }) {
+    const { rows } = await forAll(db).query<PriceRow>({
       name: 'list-prices',
       text: SELECT,
       values: [markets.map(idOf), DAY],

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { forAll } from '../../db/database.ts'
 import { registerCustomer } from '../../access/customers/create-customer.ts'
 import { listCustomers } from '../../access/customers/list-customers.ts'
 import { Closed, Items, Text, TextOrNull, Timestamp, Uuid } from '../../contract/fields.ts'
@@ -21,7 +22,7 @@ export const listAllCustomers = operatorOperation({
       profiles: Type.Integer({ description: 'Profiles.' }),
     }),
   ),
-  run: async ({ shared }) => ({ items: await listCustomers(shared) }),
+  run: async ({ db }) => ({ items: await listCustomers(forAll(db)) }),
 })
 
 export const makeCustomer = operatorOperation({
@@ -32,5 +33,5 @@ export const makeCustomer = operatorOperation({
   repeats: 'a second request makes a second customer; List Customers shows what exists',
   body: Closed({ name: Text(200, 'Its name.', 1) }),
   reply: Type.Object({ customer_id: Uuid('Customer.'), profile_id: Uuid('Its first profile.') }),
-  run: ({ body: { name }, origin, shared }) => registerCustomer(shared, name, origin),
+  run: ({ body: { name }, origin, db }) => registerCustomer(forAll(db), name, origin),
 })

@@ -1,11 +1,5 @@
 import { Type, type Static } from 'typebox'
-import {
-  transaction,
-  violatedConstraint,
-  type Database,
-  type Transaction,
-  type Queryable,
-} from '../../db/database.ts'
+import { transaction, violatedConstraint, type Database, type Transaction } from '../../db/database.ts'
 import { insertOnce } from '../../money/records/insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { initiatorOf, type Origin } from '../../contract/actor.ts'
@@ -94,7 +88,7 @@ export const createOrchestrationRule = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, origin, db, shared, networks, settings, rowMacs }) {
+  async run({ body, customerId, origin, db, networks, settings, rowMacs }) {
     const destination = await destinationAsked(
       db,
       rowMacs,
@@ -113,8 +107,7 @@ export const createOrchestrationRule = operation({
           await requireElsewhere(tx, customerId, destination)
           await requireRoom(tx, customerId, 'orchestration_rules')
           // A second connection of the same pool, taken inside a transaction, could wait for ever.
-          const cursors = shared === db ? tx : shared
-          return insertRule(tx, { networks, rowMacs, cursors }, customerId, { ...body, destination }, origin)
+          return insertRule(tx, { networks, rowMacs }, customerId, { ...body, destination }, origin)
         }),
     }).catch(async (error: unknown) => {
       if (violatedConstraint(error) !== 'orchestration_rules_source') throw error
@@ -176,15 +169,12 @@ async function requireRecords(
   if (fiat !== undefined) await lockPayable(tx, customerId, fiat.fiat_account_id)
 }
 
-interface RuleContext extends Pick<Context, 'networks' | 'rowMacs'> {
-  /** The database with the networks' cursors; by default that of the transaction. */
-  cursors?: Queryable
-}
+type RuleContext = Pick<Context, 'networks' | 'rowMacs'>
 
 /** Creates the rule's own deposit instructions or address; a profile source needs neither. */
 async function makeSource(
   tx: Transaction,
-  { networks, rowMacs, cursors = tx }: RuleContext,
+  { networks, rowMacs }: RuleContext,
   customerId: string,
   {
     source: { crypto, fiat },
@@ -204,7 +194,7 @@ async function makeSource(
   if (crypto !== undefined) {
     const crypto_network = crypto.network
     const asked = { profile_id, ...holders, crypto_network }
-    const made = await insertDepositAddress(tx, { networks, rowMacs }, customerId, asked, { cursors })
+    const made = await insertDepositAddress(tx, { networks, rowMacs }, customerId, asked)
     const { id, address } = made
     return { source: { crypto: { address_id: id, address, network: crypto_network } }, sourceId: id }
   }

@@ -3,6 +3,7 @@ import { canonicalAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
+import { forAll } from '../../db/database.ts'
 import { operation } from '../operation.ts'
 import { payoutCost } from '../../money/movements/estimated-fee.ts'
 import { payoutOf } from '../../money/movements/payout.ts'
@@ -85,7 +86,6 @@ export const createOrchestration = operation({
     origin,
     requireCaller,
     db,
-    shared,
     ledger,
     networks,
     askNodes,
@@ -111,8 +111,8 @@ export const createOrchestration = operation({
     )
     const destination = destinationOf(await withAddressId(db, customerId, asked))
     const order = { ...body, customer_id: customerId, profile_id, destination }
-    const prices = await usdPrices(shared, settings.mode === 'sandbox')
-    const cost = await askNodes(() => payoutCost(shared, order, { networks, settings }))
+    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    const cost = await askNodes(() => payoutCost(forAll(db), order, { networks, settings }))
     const payout = payoutOf(order, { networks, settings }, 'REJECT', prices, cost)
     const decided = await ledger.submit(customerId, {
       ...payout,

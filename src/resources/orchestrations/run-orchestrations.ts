@@ -2,6 +2,7 @@ import { originOfLoop, type Actor } from '../../contract/actor.ts'
 import { strict as assert } from 'node:assert'
 import {
   connectionLost,
+  forAll,
   transaction,
   type Database,
   type Queryable,
@@ -50,13 +51,6 @@ interface ClaimedOrchestration {
 /** The context of payouts. Without `macs`, their withdrawals are never signed. */
 type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 'macs' | 'govern'>
 
-/** On a cluster, pools beside those of the customers. */
-interface Elsewhere {
-  /** Finds the customers that have work (`Node.hints`). */
-  hints: Queryable
-  shared: Database
-}
-
 /**
  * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API
  * behaviour, Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the
@@ -67,13 +61,13 @@ interface Elsewhere {
 export async function runOrchestrations(
   db: Database,
   context: PayoutContext,
-  { hints, shared }: Elsewhere = { hints: db, shared: db },
+  hints: Queryable = db,
 ): Promise<number> {
   const { rows } = await hints.query<{ customer_id: string }>(TO_DO)
   let moved = 0
   const payCustomer = async ({ customer_id }: { customer_id: string }) => {
-    const prices = await usdPrices(shared, context.settings.mode === 'sandbox')
-    const costs = await costsOf({ db, shared }, customer_id, context)
+    const prices = await usdPrices(db, context.settings.mode === 'sandbox')
+    const costs = await costsOf(db, customer_id, context)
     const failures: RecordFailure[] = []
     let claimed: string[] = []
     const pay = async (only: string[] | null) => {
@@ -120,7 +114,7 @@ const destinationKeyOf = ({
  * have no cost.
  */
 async function costsOf(
-  { db, shared }: Pick<Context, 'db' | 'shared'>,
+  db: Database,
   customerId: string,
   context: Pick<Context, 'networks' | 'settings'>,
 ): Promise<Costs> {
@@ -136,7 +130,7 @@ async function costsOf(
     [customerId, [...context.networks.keys()], CLAIM_MAX, asked],
   )
   const costs = await Promise.all(
-    rows.map(async (row) => [destinationKeyOf(row), await payoutCost(shared, row, context)] as const),
+    rows.map(async (row) => [destinationKeyOf(row), await payoutCost(forAll(db), row, context)] as const),
   )
   return new Map(costs)
 }

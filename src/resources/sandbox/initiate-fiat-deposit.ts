@@ -64,15 +64,7 @@ export const initiateFiatDeposit = operation({
   reply: Closed({}),
   replyHeaders: Closed({ 'Bursar-Transfer-Id': Uuid('The transfer that the wire became.') }),
   problems: ['not-found', 'already-exists', 'unavailable'],
-  async run({
-    body: { amount, asset, memo_id, ref_id },
-    customerId,
-    origin,
-    db,
-    shared,
-    ledger,
-    answerWith,
-  }) {
+  async run({ body: { amount, asset, memo_id, ref_id }, customerId, origin, db, ledger, answerWith }) {
     const minor = parseAmount(amount, decimalsOf(asset))!
     requireDepositable(minor, decimalsOf(asset))
     const { rows } = await db.query<InstructionsOfMemo>({
@@ -89,7 +81,7 @@ export const initiateFiatDeposit = operation({
     if (outcome !== undefined) {
       requireNoRefId(ref_id)
       const wire = { profile_id: place.profile_id, asset, minor, place, memo: memo_id }
-      const id = await announceSimulatedWire({ db, shared }, customerId, wire, outcome, origin)
+      const id = await announceSimulatedWire(db, customerId, wire, outcome, origin)
       answerWith({ 'bursar-transfer-id': id })
       return {}
     }

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { Amount, Closed, Items, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
+import { forAll } from '../../db/database.ts'
 import { operatorOperation } from '../operation.ts'
 import { payStatements } from './pay-statements.ts'
 import { periodOf } from './period.ts'
@@ -25,10 +26,10 @@ export const payGenerated = operatorOperation({
       transfer_id: Type.Optional(Uuid('The credit; absent where nothing was owed.')),
     }),
   ),
-  async run({ body, customerId, origin, shared }) {
+  async run({ body, customerId, origin, db }) {
     const period = body.period === undefined ? undefined : periodOf(body.period)
     if (body.period !== undefined && period === undefined)
       throw problem.badRequest('period must be a month, YYYY-MM', 'period')
-    return { items: await payStatements(shared, { period, customerId, origin }) }
+    return { items: await payStatements(forAll(db), { period, customerId, origin }) }
   },
 })

@@ -36,7 +36,7 @@ import {
 } from '../../money/movements/crypto-withdrawal.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
-import type { Queryable } from '../../db/database.ts'
+import { forAll, type Queryable } from '../../db/database.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import { memoRefusal } from '../../contract/addresses/destination-rules.ts'
@@ -151,21 +151,20 @@ export const createCryptoWithdrawal = operation({
     origin,
     requireCaller,
     db,
-    shared,
     ledger,
     networks,
     askNodes,
     settings,
   }) {
     const checked = checkWithdrawal(body, { networks, settings })
-    const prices = await usdPrices(shared, settings.mode === 'sandbox')
+    const prices = await usdPrices(db, settings.mode === 'sandbox')
     const context = { networks, prices, origin, requireCaller }
     if (checked.needsEstimate) {
       // The balance is read only after a recent refusal for funds, because reading it would delay every withdrawal.
       const wasShort = shortLately.has(balanceOf(checked))
       const short = wasShort ? await surelyShort(db, customerId, [checked]) : NOTHING_SHORT
       if (short.has(checked)) return refuseShort(ledger, customerId, checked, context)
-      await askNodes(() => requireEstimatedFee(shared, checked, { networks, settings }))
+      await askNodes(() => requireEstimatedFee(forAll(db), checked, { networks, settings }))
     }
     const movement = movementOf(customerId, checked, { ...context, dryRun: dry_run })
     const submitted = ledger.submit(customerId, movement)

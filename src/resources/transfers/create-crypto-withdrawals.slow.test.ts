@@ -179,9 +179,9 @@ describe('Create Crypto Withdrawals', () => {
     const requireCaller = () => {
       if (++asked > 3) throw problem.unauthorized('the client is disabled', 'Bearer')
     }
-    const { db: shared, ledger, networks, settings } = service
+    const { db, ledger, networks, settings } = service
     const { items } = (await createCryptoWithdrawals.run({
-      ...{ shared, ledger, networks, settings, requireCaller, origin: ORIGIN, customerId: by.customer_id },
+      ...{ db, ledger, networks, settings, requireCaller, origin: ORIGIN, customerId: by.customer_id },
       asker: { destroyed: false },
       body: { withdrawals: manyOf(by, 10, 'disabled') },
       problemOf: (error: unknown) => error,
@@ -206,10 +206,10 @@ describe('Create Crypto Withdrawals', () => {
       },
     })
     const ledger = new Ledger(dying, { macs: new RowMacs(MASTER_KEYS) })
-    const { db: shared, networks, settings } = service
+    const { db, networks, settings } = service
     void createCryptoWithdrawals.run({
       ...{
-        shared,
+        db,
         ledger,
         networks,
         settings,
@@ -374,11 +374,11 @@ describe('Create Crypto Withdrawals', () => {
               : (Reflect.get(target, name, receiver) as unknown),
         }),
       )
-      const { db: shared, networks, settings } = service
+      const { db, networks, settings } = service
       const run = (prefix: string) =>
         createCryptoWithdrawals.run({
           ...{
-            shared,
+            db,
             ledger: stuck,
             networks,
             settings,

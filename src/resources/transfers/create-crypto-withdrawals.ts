@@ -4,6 +4,7 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, RefId } from '../../contract/fields.ts'
 import { ProblemBody } from '../../contract/problem-body.ts'
 import { Problem, problem } from '../../contract/problems.ts'
+import { forAll } from '../../db/database.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { operation } from '../operation.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
@@ -112,7 +113,6 @@ export const createCryptoWithdrawals = operation({
     problemOf,
     asker,
     db,
-    shared,
     ledger,
     networks,
     askNodes,
@@ -134,11 +134,11 @@ export const createCryptoWithdrawals = operation({
     const checks = await yieldingMap(checked, async (one) => {
       if (one.status === 'rejected') throw one.reason
       if (one.value.needsEstimate && !short.has(one.value))
-        await askNodes(() => requireEstimatedFee(shared, one.value, { networks, settings }))
+        await askNodes(() => requireEstimatedFee(forAll(db), one.value, { networks, settings }))
       return one.value
     })
     if (asker.destroyed) throw problem.unavailable('the client disconnected; nothing was moved')
-    const prices = await usdPrices(shared, settings.mode === 'sandbox')
+    const prices = await usdPrices(db, settings.mode === 'sandbox')
 
     // Submitted together, so that the withdrawals share the ledger's batches, which decide them in this order.
     const context = { networks, prices, origin, requireCaller }

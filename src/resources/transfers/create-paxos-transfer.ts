@@ -45,10 +45,10 @@ export const createPaxosTransfer = operation({
   },
   reply: Transfer,
   problems: [...PAYMENT_PROBLEMS, 'unavailable'],
-  run({ query: { dry_run }, body, customerId: customer_id, origin, requireCaller, shared, ledger }) {
+  run({ query: { dry_run }, body, customerId: customer_id, origin, requireCaller, db, ledger }) {
     const { amount, asset: symbol, ...named } = body
     const minor = minorToMove(symbol, amount)
     const who = { customer_id, origin, requireCaller, dryRun: dry_run }
-    return transferToCustomer(shared, ledger, { ...named, ...who, asset: symbol, minor })
+    return transferToCustomer(db, ledger, { ...named, ...who, asset: symbol, minor })
   },
 })

@@ -153,7 +153,7 @@ describe('Get Transfer History', () => {
       }))
     const feesOf = (transfer: object, entries: ReturnType<typeof taken>, sandbox = false) =>
       selectFeesOf(
-        { db: service.db, shared: service.db, sandbox },
+        { db: service.db, sandbox },
         customer.customer_id,
         { id: customer.profile_id, ...ended, ...transfer },
         entries,

@@ -68,15 +68,7 @@ export const getTransferHistory = readOperation({
   id: 'Transfer id.',
   example: EXAMPLE.transfer_id,
   reply: TransferHistory,
-  async run({
-    params,
-    customerId,
-    scopes,
-    origin,
-    db,
-    shared,
-    settings,
-  }): Promise<Static<typeof TransferHistory>> {
+  async run({ params, customerId, scopes, origin, db, settings }): Promise<Static<typeof TransferHistory>> {
     const transfer = await readTransfer(db, customerId, params.id)
     const { id } = transfer
     const has = (scope: Scope) => scopes.includes(scope)
@@ -91,12 +83,7 @@ export const getTransferHistory = readOperation({
       entries,
       transactions,
       ...(transfer.type === 'CRYPTO_WITHDRAWAL' && {
-        fees: await selectFeesOf(
-          { db, shared, sandbox: settings.mode === 'sandbox' },
-          customerId,
-          transfer,
-          entries,
-        ),
+        fees: await selectFeesOf({ db, sandbox: settings.mode === 'sandbox' }, customerId, transfer, entries),
       }),
       // The reason may name the platform's own wallets.
       ...(waiting !== undefined &&
