@@ -171,8 +171,8 @@ describe.skipIf(CLUSTER.length === 0)('while a node is gone', () => {
         return body
       }
       const settle = (name: string, by: Networks = networks) => {
-        const { hints } = nodes.list().find((node) => node.name === name)!
-        return settleWithdrawals(db, by, undefined, hints)
+        const node = nodes.list().find((node) => node.name === name)!
+        return settleWithdrawals(node.db, by)
       }
       const transactions = async () => {
         const { rows } = await db.query<{

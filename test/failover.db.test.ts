@@ -161,8 +161,8 @@ test.skipIf(CLUSTER.length === 0).each(['refuses', 'is silent'] as const)(
       expect(funded.status).toBe(200)
     }
     const settle = (name: string) => {
-      const { hints } = nodes.list().find((node) => node.name === name)!
-      return settleWithdrawals(database.db, service.networks, undefined, hints)
+      const { db } = nodes.list().find((node) => node.name === name)!
+      return settleWithdrawals(db, service.networks)
     }
     const expectSettled = async (withdrawals: { by: TestCustomer; ref_id: string }[]) => {
       for (const { by, ref_id } of withdrawals)
@@ -340,10 +340,8 @@ test.skipIf(CLUSTER.length === 0).each([
       )
       const settling = (async () => {
         while (!underLoad.isOver)
-          for (const { hints } of nodes.list())
-            await settleWithdrawals(database.db, service.networks, undefined, hints).catch(
-              (error: unknown) => void failures.push(error),
-            )
+          for (const { db } of nodes.list())
+            await settleWithdrawals(db, service.networks).catch((error: unknown) => void failures.push(error))
       })()
       await expect.poll(() => acknowledged.length).toBeGreaterThan(PAYERS)
       await onNode(superuser.href, [changeOf(by.customer_id)])

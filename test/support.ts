@@ -202,7 +202,7 @@ function asOnCluster(shared: Database, pool: Database): Nodes {
     }) as typeof session.query
   })
   setCoordinator(pool, shared)
-  const nodes = [{ name: '', db: pool, hints: pool }]
+  const nodes = [{ name: '', db: pool }]
   return { shared, of: () => pool, nameOf: () => '', list: () => nodes, refresh: async () => undefined }
 }
 

@@ -59,6 +59,6 @@ export async function nameInitiators(
 }
 
 export async function operatorName(db: Queryable, id: string): Promise<string> {
-  const { rows } = await db.query<{ name: string }>('select name from operators where id = $1', [id])
+  const { rows } = await forAll(db).query<{ name: string }>('select name from operators where id = $1', [id])
   return rows[0]!.name
 }

@@ -28,7 +28,7 @@ test.skipIf(CLUSTER.length > 0)('a plain database has one node: the pool itself'
   const cluster = await Cluster.open(database.db, (error) => expect.unreachable(String(error)))
   const nodes = cluster.nodes(database.db, (address) => expect.unreachable(address))
   expect(nodes.of(crypto.randomUUID())).toBe(database.db)
-  expect(nodes.list()).toEqual([{ name: '', db: database.db, hints: database.db }])
+  expect(nodes.list()).toEqual([{ name: '', db: database.db }])
   expect(nodesOf(database.db).shared).toBe(database.db)
   expect(nodesOf(nodes)).toBe(nodes)
   await cluster.close()

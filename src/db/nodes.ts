@@ -12,13 +12,17 @@ export interface Node {
   /** `<host>:<port>` as the cluster's metadata names it; empty for the only server of a plain database. */
   readonly name: string
   readonly db: Database
-  /**
-   * Reads this node's customers and no others, for statements that look for work. Each joins within a customer, its answer is
-   * merely a hint, and it runs once for each shard. So it must name each table behind `from` or `join`, give it an alias where a
-   * column needs its name, and not need the whole answer in order. On a plain database this is `db`.
-   */
-  readonly hints: Queryable
 }
+
+const readers = new WeakMap<Queryable, Queryable>()
+
+/**
+ * Reads the customers of this database and no others, for statements that look for work: those of the node on a cluster, all on a
+ * plain database. Each joins within a customer, its answer is merely a hint, and it may run once for each of several parts of a
+ * table. So it must name each table behind `from` or `join`, give it an alias where a column needs its name, and not need the
+ * whole answer in order.
+ */
+export const ownCustomers = (db: Queryable): Queryable => readers.get(db) ?? db
 
 /** Connections to all nodes for one use, such as requests. */
 export interface Nodes {
@@ -35,7 +39,7 @@ export interface Nodes {
 
 /** A plain database: one pool for everything. */
 export function onlyNode(db: Database): Nodes {
-  const nodes = [{ name: '', db, hints: db }]
+  const nodes = [{ name: '', db }]
   return { shared: db, of: () => db, nameOf: () => '', list: () => nodes, refresh: async () => undefined }
 }
 
@@ -109,7 +113,8 @@ export class Cluster {
       const nodes = names.map((name): Node => {
         const db = poolOf(name)
         const own = () => shards.value.filter(({ node }) => node === name)
-        return { name, db, hints: new OwnShards(db, own, refresh) }
+        readers.set(db, new OwnShards(db, own, refresh))
+        return { name, db }
       })
       listed = { shards: now, nodes }
       return nodes

@@ -76,7 +76,7 @@ test('the value is read again until the end', async () => {
 })
 
 test('each node has its part: one that hangs delays no other, and one without customers is forgotten', async () => {
-  const nodeOf = (name: string): Node => ({ name, db: {} as Database, hints: {} as Database })
+  const nodeOf = (name: string): Node => ({ name, db: {} as Database })
   let listed = [nodeOf('a'), nodeOf('b')]
   const nodes: Nodes = {
     shared: {} as Database,

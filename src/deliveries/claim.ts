@@ -119,9 +119,9 @@ export async function endpointsWithWork(
 }
 
 /** Milliseconds until the next attempt is due, as `firstIn` returns them. */
-export const deliveryDueIn = (hints: Queryable): Promise<number | undefined> =>
+export const deliveryDueIn = (db: Queryable): Promise<number | undefined> =>
   firstIn(
-    hints,
+    db,
     `
     select greatest(w.next_at, d.due_at, d.leased_until) as at
     from webhooks w

@@ -5,7 +5,8 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Rest } from '../db/changes.ts'
-import type { Database, Queryable } from '../db/database.ts'
+import type { Database } from '../db/database.ts'
+import { ownCustomers } from '../db/nodes.ts'
 import { readHorizon } from '../db/horizon.ts'
 import type { Moment } from '../db/ids.ts'
 import { readEvents, type ReadEvent } from '../money/records/event.ts'
@@ -60,8 +61,6 @@ export interface DeliveryMeter {
 
 export interface DelivererOptions {
   db: Database
-  /** Says which endpoints have work (`Node.hints`; default: `db`). */
-  hints?: Queryable
   secrets: WebhookSecrets
   settings: Pick<Settings, 'mode' | 'webhookSource' | 'webhookAllowedNetworks'>
   log: Logger
@@ -103,12 +102,12 @@ export class Deliverer {
 
   /** Claims what may be sent now and begins to send it. Returns how long to rest. */
   async round(): Promise<Rest> {
-    const { db, hints = db } = this.#options
+    const { db } = this.#options
     const start = performance.now()
     if (this.#places.areFull) return POLL_MS
-    const endpoints = await endpointsWithWork(hints, this.#places.full(), this.#places.admitted())
+    const endpoints = await endpointsWithWork(ownCustomers(db), this.#places.full(), this.#places.admitted())
     const restMs = Math.max(POLL_MS, LOOK_SHARE * (performance.now() - start))
-    if (endpoints.length === 0) return { usualMs: restMs, dueIn: () => deliveryDueIn(hints) }
+    if (endpoints.length === 0) return { usualMs: restMs, dueIn: () => deliveryDueIn(ownCustomers(db)) }
     let horizon: { moment: Moment; at: number } | undefined
     const freshHorizon = async () => {
       const now = performance.now()

@@ -284,9 +284,9 @@ async function addressOf(settings: Settings): Promise<{ port: number; baseUrl: s
 const delivererOn =
   ({ deliveries, masterKeys, settings, log, metrics, tracing }: Parts) =>
   (node: Node): Deliverer => {
-    const { db, hints } = deliveries.list().find(({ name }) => name === node.name) ?? node
+    const { db } = deliveries.list().find(({ name }) => name === node.name) ?? node
     const secrets = new WebhookSecrets(masterKeys)
-    return new Deliverer({ db, hints, secrets, settings, log, meter: metrics.deliveries, tracing })
+    return new Deliverer({ db, secrets, settings, log, meter: metrics.deliveries, tracing })
   }
 
 /**

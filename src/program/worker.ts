@@ -4,7 +4,7 @@ import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { usualMs, type Changes } from '../db/changes.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'
-import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
+import { nodesOf, ownCustomers, type Node, type Nodes } from '../db/nodes.ts'
 import { approveCooledAddresses } from '../resources/destination-addresses/approve-cooled-addresses.ts'
 import type { Deliverer } from '../deliveries/deliver.ts'
 import type { Ledger } from '../money/movements/queue.ts'
@@ -100,7 +100,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const running = new Map<string, Promise<void>>()
   const startNode = (node: Node) => {
     const { screening, delivererOf } = options
-    const screener = screening && new Screener({ db: node.db, hints: node.hints, screening, log })
+    const screener = screening && new Screener({ db: node.db, screening, log })
     const deliverer = delivererOf?.(node)
     const ofNode = { ...shared, ...attempts(log, meter, node.name), node }
     const isListed = () => nodes.list().some(({ name }) => name === node.name)
@@ -203,15 +203,15 @@ function roundsOfNode(shared: OfNode): Round[] {
           log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
       },
     ),
-    every(shared, 'address_book', 2 * SECOND_MS, () => approveCooledAddresses(node.db, node.hints)),
+    every(shared, 'address_book', 2 * SECOND_MS, () => approveCooledAddresses(node.db)),
     // Until then, one that cannot be used any more is in lists. Approvals of withdrawals end in settlement.
-    every(shared, 'approvals', MINUTE_MS, () => expireApprovals(node.db, node.hints)),
+    every(shared, 'approvals', MINUTE_MS, () => expireApprovals(node.db)),
     // A log that is kept elsewhere anchors the heads of the audit log's chains.
     every(
       shared,
       'audit_heads',
       MINUTE_MS,
-      () => heads.read(node.hints),
+      () => heads.read(ownCustomers(node.db)),
       (moved) => {
         for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
           log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
@@ -258,21 +258,22 @@ function payouts(
     const started = startsOrchestrations
       ? await attempt(
           'orchestrations',
-          runOrchestrations(
-            node.db,
-            { networks: shared.networks, settings, macs: ledger.macs, govern: ledger.govern },
-            node.hints,
-          ),
+          runOrchestrations(node.db, {
+            networks: shared.networks,
+            settings,
+            macs: ledger.macs,
+            govern: ledger.govern,
+          }),
         )
       : 0
-    const settled = await attempt('settlement', settleWithdrawals(db, networks, taken, node.hints))
+    const settled = await attempt('settlement', settleWithdrawals(node.db, networks, taken))
     if (tracing !== undefined)
       await traceSteps(db, tracing, traced.splice(0)).catch((err: unknown) =>
         log.debug({ err }, 'steps of payments are missing in their traces'),
       )
     if (started === undefined || settled === undefined) return undefined
     if (started + settled > 0) return 0
-    const dueIn = () => attempt('settlement', withdrawalDueIn(node.hints, [...networks.keys()]))
+    const dueIn = () => attempt('settlement', withdrawalDueIn(ownCustomers(node.db), [...networks.keys()]))
     return { usualMs: settings.workerIntervalMs, dueIn }
   })
 }

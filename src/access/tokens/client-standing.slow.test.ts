@@ -184,8 +184,8 @@ test('a node that cannot be read stops the withdrawals of its own customers only
     nameOf: (customerId) => (customerId === SOMEBODY ? 'one' : 'two'),
     refresh: async () => undefined,
     list: () => [
-      { name: 'one', db: pool, hints: pool },
-      { name: 'two', db: gone, hints: gone },
+      { name: 'one', db: pool },
+      { name: 'two', db: gone },
     ],
   }
   const standing = await ClientStanding.start(nodes, ROW_MACS, pino({ level: 'silent' }))

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Queryable } from '../../db/database.ts'
-import type { Nodes } from '../../db/nodes.ts'
+import { ownCustomers, type Nodes } from '../../db/nodes.ts'
 import { RefreshedOfNodes } from '../../db/refreshed-of-nodes.ts'
 import { Refreshed } from '../../db/refreshed.ts'
 import { invalidToken, type CallerStanding } from '../../http/authenticate.ts'
@@ -42,12 +42,12 @@ export class ClientStanding implements CallerStanding {
   private constructor(nodes: Nodes, macs: RowMacs, log: Logger) {
     const onFailure = (error: unknown) =>
       log.warn({ err: error }, 'the list of disabled clients cannot be read; trying again')
-    const isPlain = nodes.list().every(({ hints }) => hints === nodes.shared)
+    const isPlain = nodes.list().every(({ db }) => ownCustomers(db) === nodes.shared)
     const ofNode = isPlain ? `${DISABLED_CALLERS} union all ${DISABLED_OPERATORS}` : DISABLED_CALLERS
     this.#ofNodes = new RefreshedOfNodes(
       nodes,
       NONE,
-      ({ hints }) => readLists(hints, macs, ofNode),
+      ({ db }) => readLists(ownCustomers(db), macs, ofNode),
       onFailure,
     )
     if (!isPlain)

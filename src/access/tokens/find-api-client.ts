@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { inOrder, type Queryable } from '../../db/database.ts'
-import type { Node, Nodes } from '../../db/nodes.ts'
+import { ownCustomers, type Node, type Nodes } from '../../db/nodes.ts'
 import { uuidsOf } from '../../http/lists.ts'
 import { isFrozenFor } from '../../money/records/freezes.ts'
 import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
@@ -75,12 +75,12 @@ export class ApiClients {
     const customerId = this.#customerOf.get(clientId)
     if (customerId !== undefined) return select(this.#nodes.of(customerId), clientId, customerId)
     const nodes = this.#nodes.list()
-    let found = await firstOf(nodes, ({ hints }) => select(hints, clientId))
+    let found = await firstOf(nodes, ({ db }) => select(ownCustomers(db), clientId))
     if (found === undefined) {
       // The client may be on a shard that this process does not know yet.
       await this.#nodes.refresh()
       const now = this.#nodes.list()
-      if (now !== nodes) found = await firstOf(now, ({ hints }) => select(hints, clientId))
+      if (now !== nodes) found = await firstOf(now, ({ db }) => select(ownCustomers(db), clientId))
     }
     if (found !== undefined) this.#customerOf.set(clientId, found.customer_id)
     return found

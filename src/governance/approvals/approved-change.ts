@@ -7,6 +7,7 @@ import { canonicalJson } from '../../contract/canonical-json.ts'
 import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { ownCustomers } from '../../db/nodes.ts'
 import { customerName, eachAlone } from '../../db/each-alone.ts'
 import { newId, readClock, type Moment } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
@@ -272,8 +273,8 @@ const ORIGIN = originOfLoop('approvals')
 const EXPIRED_CUSTOMERS_MAX = 100
 
 /** Expires the approvals of changes whose deadline has passed, for the worker. Returns their number. */
-export async function expireApprovals(db: Database, hints: Queryable = db): Promise<number> {
-  const { rows } = await selectExpired(hints)
+export async function expireApprovals(db: Database): Promise<number> {
+  const { rows } = await selectExpired(ownCustomers(db))
   let expired = 0
   await eachAlone(rows, customerName, async ({ customer_id }) => {
     expired += await transaction(db, async (tx) =>

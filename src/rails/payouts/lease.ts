@@ -35,10 +35,10 @@ const IS_FREE = '(leased_until is null or leased_until <= clock_timestamp())'
 
 /** The work that is due on these networks, in random order, so that a flaky node does not always delay the same customers. */
 export async function workToDo(
-  hints: Queryable,
+  db: Queryable,
   networks: readonly PayoutNetwork[],
 ): Promise<{ work: Work[]; at: string }> {
-  const { rows } = await hints.query<Work & { at: string }>(
+  const { rows } = await db.query<Work & { at: string }>(
     `
     select customer_id, network, state, clock_timestamp() as at
     from (
@@ -55,11 +55,11 @@ export async function workToDo(
 
 /** The milliseconds until the next withdrawal over these networks is due (`firstIn`). */
 export const withdrawalDueIn = (
-  hints: Queryable,
+  db: Queryable,
   networks: readonly PayoutNetwork[],
 ): Promise<number | undefined> =>
   firstIn(
-    hints,
+    db,
     'select greatest(due_at, leased_until) as at from outgoing_transfers where due_at is not null and network = any ($1)',
     [networks],
   )

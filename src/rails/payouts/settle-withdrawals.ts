@@ -1,4 +1,5 @@
-import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { forAll, transaction, type Database, type Transaction } from '../../db/database.ts'
+import { ownCustomers } from '../../db/nodes.ts'
 import { customerName } from '../../db/each-alone.ts'
 import { byCustomer } from '../../db/rows.ts'
 import type { Networks } from '../../networks/network.ts'
@@ -18,18 +19,17 @@ import { replaceStuck, reviewAndSign } from './sign-withdrawals.ts'
  * stores the bytes, broadcasts, confirms or refuses it. Any number of workers share the work. What a crash undoes is repeated
  * with the same signed bytes. Withdrawals of a network that `networks` lacks wait.
  *
- * `hints` says which customers have work (`Node.hints`). Returns how many withdrawals moved, and calls `taken` with steps
+ * It looks for work among the customers of `db`. Returns how many withdrawals moved, and calls `taken` with steps
  * that are committed. Throws an AggregateError of the failures after everything else was tried.
  */
 export async function settleWithdrawals(
   db: Database,
   networks: Networks,
   taken: (steps: readonly Step[]) => void = () => undefined,
-  hints: Queryable = db,
 ): Promise<number> {
   if (networks.size === 0) return 0
-  const { work, at } = await workToDo(hints, [...networks.keys()])
-  const round = new SettlementRound(db, taken)
+  const { work, at } = await workToDo(ownCustomers(db), [...networks.keys()])
+  const round = new SettlementRound(forAll(db), taken)
   for (const network of new Set(work.map((one) => one.network))) {
     const rail = { network, adapter: withCircuitBreaker(networks.get(network)!) }
     const due = work.filter((one) => one.network === network)

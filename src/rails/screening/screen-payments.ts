@@ -4,6 +4,7 @@ import type { Origin } from '../../contract/actor.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import type { Rest } from '../../db/changes.ts'
 import type { Database, Queryable } from '../../db/database.ts'
+import { ownCustomers } from '../../db/nodes.ts'
 import {
   endQuestion,
   makeDue,
@@ -38,16 +39,13 @@ interface Asked {
  */
 export class Screener {
   readonly #db: Database
-  readonly #hints: Queryable
   readonly #screening: Screening
   readonly #log: Logger
   readonly #underWay = new Map<Promise<void>, string>()
   readonly #stopping = new AbortController()
 
-  /** `hints` says which questions are due (`Node.hints`). */
-  constructor(options: { db: Database; hints?: Queryable; screening: Screening; log: Logger }) {
+  constructor(options: { db: Database; screening: Screening; log: Logger }) {
     this.#db = options.db
-    this.#hints = options.hints ?? options.db
     this.#screening = options.screening
     this.#log = options.log
     // Each question listens, and places bound their number.
@@ -58,7 +56,7 @@ export class Screener {
   async round(): Promise<Rest> {
     const free = PLACES_MAX - this.#underWay.size
     if (free === 0) return POLL_MS
-    const due = (await selectDueQuestions(this.#hints, free)).slice(0, free)
+    const due = (await selectDueQuestions(ownCustomers(this.#db), free)).slice(0, free)
     await eachAlone(
       byCustomer(due),
       ([customerId]) => `customer ${customerId}`,
@@ -69,7 +67,7 @@ export class Screener {
         await this.#beginAll(customerId, await this.#screening.lease(this.#db, customerId, some))
       },
     )
-    return due.length > 0 ? POLL_MS : { usualMs: POLL_MS, dueIn: () => questionDueIn(this.#hints) }
+    return due.length > 0 ? POLL_MS : { usualMs: POLL_MS, dueIn: () => questionDueIn(ownCustomers(this.#db)) }
   }
 
   /** Ends the requests under way: their questions are asked again. Call it when no round runs. */

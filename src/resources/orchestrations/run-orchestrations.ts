@@ -1,13 +1,7 @@
 import { originOfLoop, type Actor } from '../../contract/actor.ts'
 import { strict as assert } from 'node:assert'
-import {
-  connectionLost,
-  forAll,
-  transaction,
-  type Database,
-  type Queryable,
-  type Transaction,
-} from '../../db/database.ts'
+import { connectionLost, forAll, transaction, type Database, type Transaction } from '../../db/database.ts'
+import { ownCustomers } from '../../db/nodes.ts'
 import { customerName, eachAlone, inParts, RecordFailure } from '../../db/each-alone.ts'
 import type { Moment } from '../../db/ids.ts'
 import type { Context } from '../context.ts'
@@ -58,12 +52,8 @@ type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 
  * leaves all of it or nothing. The transaction that ends a destination transfer also ends its orchestration
  * (settle-withdrawals.ts). Returns the number of advanced orchestrations. Throws failures after all other work is done.
  */
-export async function runOrchestrations(
-  db: Database,
-  context: PayoutContext,
-  hints: Queryable = db,
-): Promise<number> {
-  const { rows } = await hints.query<{ customer_id: string }>(TO_DO)
+export async function runOrchestrations(db: Database, context: PayoutContext): Promise<number> {
+  const { rows } = await ownCustomers(db).query<{ customer_id: string }>(TO_DO)
   let moved = 0
   const payCustomer = async ({ customer_id }: { customer_id: string }) => {
     const prices = await usdPrices(db, context.settings.mode === 'sandbox')

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { nodesOf, type Node, type Nodes } from '../../db/nodes.ts'
+import { nodesOf, ownCustomers, type Node, type Nodes } from '../../db/nodes.ts'
 import { lastPeriod, monthsSince, type Period } from './period.ts'
 import { holdRewardRates } from './reward-rates.ts'
 import { rewardOf, SECONDS_OF_A_DAY, type Day } from './reward.ts'
@@ -72,13 +72,13 @@ async function generateOnNode(
   onStart: OnStart,
   origin: Origin,
 ): Promise<Generated[]> {
-  const { db, hints } = node
+  const { db } = node
   if ((await completeUntil(node)) < period.next) throw new TooEarly(`the period ${period.name} has not ended`)
   if (!(await hasRate(db, period)))
     throw new TooEarly(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
   await waitForOpenPostings(db)
   const generated: Generated[] = []
-  const customers = await customersWithout(hints, period, customerId)
+  const customers = await customersWithout(db, period, customerId)
   const onDone = onStart(customers.length)
   await eachAlone(
     customers,
@@ -108,7 +108,7 @@ export async function generateEndedMonths(
   const now = await completeUntil(node)
   const last = lastPeriod(now)
   if (last.name === done || !(await hasRate(node.db, last))) return undefined
-  const { rows } = await node.hints.query<{ since: string | null }>(
+  const { rows } = await ownCustomers(node.db).query<{ since: string | null }>(
     `select to_char(min(h.since), 'YYYY-MM') as since ${LACKING}`,
     [REWARD_ASSET, last.next],
   )
@@ -200,11 +200,11 @@ async function waitForOpenPostings(db: Database): Promise<void> {
 
 /** Finds the customers that held the asset by the period's end and have no generated statement for it yet. */
 async function customersWithout(
-  hints: Queryable,
+  db: Database,
   { name, next }: Period,
   customerId: string | undefined,
 ): Promise<string[]> {
-  const { rows } = await hints.query<{ customer_id: string }>(
+  const { rows } = await ownCustomers(db).query<{ customer_id: string }>(
     `
     select distinct b.customer_id
     from balances b
