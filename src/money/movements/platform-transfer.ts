@@ -2,7 +2,7 @@ import { formatAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { problem } from '../../contract/problems.ts'
-import { forAll, transaction, type Database } from '../../db/database.ts'
+import { transaction, type Database } from '../../db/database.ts'
 import { onPlatform, onProfile } from '../ledger/entries.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import type { Movement, View } from './decision.ts'
@@ -41,11 +41,10 @@ const turns = new Map<string, { waiting: number; last: Promise<unknown> }>()
  * shows only to somebody who could pay it; not-found for an unknown or deactivated receiver.
  */
 export async function transferToCustomer(
-  asker: Database,
+  db: Database,
   ledger: Ledger,
   asked: PlatformTransfer,
 ): Promise<Transfer> {
-  const db = forAll(asker)
   const receiver = await findReceiver(db, asked.to_profile_id)
   if (receiver === asked.customer_id)
     throw problem.badRequest(

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
 import { PAYMENT_PROBLEMS } from '../../contract/problems.ts'
+import { forAll } from '../../db/database.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { transferToCustomer } from '../../money/movements/platform-transfer.ts'
 import { operation } from '../operation.ts'
@@ -49,6 +50,6 @@ export const createPaxosTransfer = operation({
     const { amount, asset: symbol, ...named } = body
     const minor = minorToMove(symbol, amount)
     const who = { customer_id, origin, requireCaller, dryRun: dry_run }
-    return transferToCustomer(db, ledger, { ...named, ...who, asset: symbol, minor })
+    return transferToCustomer(forAll(db), ledger, { ...named, ...who, asset: symbol, minor })
   },
 })
