@@ -6,14 +6,14 @@ import type { SignerConfig } from './config.ts'
 import type { AllowLine, FillLine, OpenLine, VoidLine } from './journal.ts'
 import { Refused } from './rules.ts'
 
-/** How long approvals of a change count: an old one must not open a journal that is lost again. */
+/** How long approvals of a change count. Otherwise those of the first opening would open a journal that was lost. */
 const CHANGE_VALID_MS = 86_400_000
 
 const ALLOWED_MAX = 1_000
 
 /**
  * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow one to be signed
- * anew, or use up a nonce with a transaction of nothing.
+ * anew, or use up a nonce with an empty transfer to the wallet itself.
  */
 export type JournalChange = { expires_at: string } & (
   | Omit<OpenLine, 'at' | 'change'>

@@ -57,7 +57,7 @@ export interface AllowLine extends Line, Approved {
   transfer_ids: string[]
 }
 
-/** By the approval of people, a nonce is used up by a transaction of nothing to the wallet itself. */
+/** By the approval of people, a nonce is used up by an empty transfer to the wallet itself. */
 export interface FillLine extends LineOfWallet, Approved {
   kind: 'FILL'
   nonce: number

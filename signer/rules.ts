@@ -41,7 +41,7 @@ export const isRefusal = (error: unknown): error is Error =>
   error instanceof Refused || error instanceof SyntaxError || error instanceof TypeError
 
 /** Throws Refused unless the rule holds. */
-export function require(isAllowed: boolean, rule: string): asserts isAllowed {
+export function demand(isAllowed: boolean, rule: string): asserts isAllowed {
   if (!isAllowed) throw new Refused(rule)
 }
 
@@ -56,7 +56,7 @@ export function steadyClock(): () => Date {
     const rule =
       `the clock is ${Math.round(off / 1000)} s from the time that the signer has run: it was set, or the machine was suspended; ` +
       'compare it with another clock, and start the signer again'
-    require(Math.abs(off) <= CLOCK_MS_MAX, rule)
+    demand(Math.abs(off) <= CLOCK_MS_MAX, rule)
     return new Date()
   }
 }
@@ -72,13 +72,15 @@ const GAS_MAX = 1_000_000n
 export function judge(config: SignerConfig, journal: Journal, request: SignRequest, now: Date): Allowed {
   const { network, accepted, units } = judgePayment(config, request)
   const wallet = getAddress(request.wallet)
-  require(network.wallets.has(wallet), `${wallet} is no wallet of ${request.network}`)
+  demand(network.wallets.has(wallet), `${wallet} is no wallet of ${request.network}`)
   const transaction = parse(request.unsigned)
   const fee = transaction.gas * transaction.maxFeePerGas
-  require(transaction.chainId ===
-    network.chainId, `the chain id is ${transaction.chainId}, not ${network.chainId}`)
-  require(transaction.gas <= GAS_MAX, `it takes ${transaction.gas} gas, and ${GAS_MAX} at most is paid for`)
-  require(fee <= network.feeMax, `it may cost ${fee} wei, above fee_max`)
+  demand(
+    transaction.chainId === network.chainId,
+    `the chain id is ${transaction.chainId}, not ${network.chainId}`,
+  )
+  demand(transaction.gas <= GAS_MAX, `it takes ${transaction.gas} gas, and ${GAS_MAX} at most is paid for`)
+  demand(fee <= network.feeMax, `it may cost ${fee} wei, above fee_max`)
   requirePays(network, accepted, request.unsigned)
   const line: SignLine = {
     kind: 'SIGN',
@@ -112,7 +114,7 @@ export function requireNoConflict(journal: Journal, line: Parameters<Journal['co
 /** The transfer is on record, or from a time of which the journal knows everything. */
 function requireInJournal(journal: Journal, network: string, transferId: string): void {
   const objection = journal.objectionTo(network, transferId)
-  require(objection === undefined, objection!)
+  demand(objection === undefined, objection!)
 }
 
 /** What a payment would let out, in units of the chain. */
@@ -147,7 +149,7 @@ export function foresee(
   foreseen: Map<string, Foreseen>,
   now: Date,
 ): (string | null)[] {
-  require(payments.length <= FORESEEN_MAX, `at most ${FORESEEN_MAX} payments are judged at a time`)
+  demand(payments.length <= FORESEEN_MAX, `at most ${FORESEEN_MAX} payments are judged at a time`)
   for (const [id, { until }] of foreseen)
     if (until + FORESEEN_AGAIN_MS < now.getTime() || journal.signedFor(id) !== undefined) foreseen.delete(id)
   const counted = new Map([...foreseen].filter(([, { until }]) => until >= now.getTime()))
@@ -157,8 +159,10 @@ export function foresee(
       const { network, accepted, units } = judgePayment(config, payment)
       requireInJournal(journal, payment.network, accepted.id)
       const before = journal.signedFor(accepted.id)
-      require(before ===
-        undefined, `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`)
+      demand(
+        before === undefined,
+        `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`,
+      )
       const own: Foreseen = {
         network: payment.network,
         asset: accepted.asset,
@@ -192,22 +196,22 @@ export function requireNotStopped(stopFile: string): void {
   } catch (error) {
     why = (error as Error).message
   }
-  require(why === undefined, `everything is stopped by ${stopFile}: ${why!}`)
+  demand(why === undefined, `everything is stopped by ${stopFile}: ${why!}`)
 }
 
 /** Judges a payment by all rules but those of its bytes and its windows. Throws Refused. */
 function judgePayment(config: SignerConfig, payment: PaymentToJudge) {
   requireNotStopped(config.stopFile)
   const network = config.networks.get(payment.network)
-  require(network !== undefined, `${payment.network} is not configured`)
+  demand(network !== undefined, `${payment.network} is not configured`)
   const accepted = acceptedIn(payment.accepted)
-  require(accepted.network === network.network, `it was accepted for ${accepted.network}`)
-  require(accepted.memo === null, 'the network carries no memo')
+  demand(accepted.network === network.network, `it was accepted for ${accepted.network}`)
+  demand(accepted.memo === null, 'the network carries no memo')
   const isNative = accepted.asset === NETWORKS[network.network].gasAsset
   const decimals = isNative ? NATIVE_DECIMALS : network.tokens.get(accepted.asset)?.decimals
-  require(decimals !== undefined, `${accepted.asset} is not configured for ${accepted.network}`)
+  demand(decimals !== undefined, `${accepted.asset} is not configured for ${accepted.network}`)
   const units = parseAmount(accepted.amount, decimals)
-  require(units !== undefined, 'the amount cannot be read')
+  demand(units !== undefined, 'the amount cannot be read')
   requireAccepted(config, network, { ...accepted, units, decimals }, payment)
   return { network, accepted, units }
 }
@@ -225,10 +229,10 @@ interface Accepted {
 
 function acceptedIn(text: string): Accepted {
   const members = JSON.parse(text) as (string | null)[]
-  require(Array.isArray(members) && members.length >= 8, 'what was accepted cannot be read')
+  demand(Array.isArray(members) && members.length >= 8, 'what was accepted cannot be read')
   const [customer_id, id, , asset, amount, network, destination, memo] = members
   for (const one of [customer_id, id, asset, amount, network, destination])
-    require(typeof one === 'string', 'what was accepted cannot be read')
+    demand(typeof one === 'string', 'what was accepted cannot be read')
   return { customer_id, id, asset, amount, network, destination, memo } as Accepted
 }
 
@@ -248,7 +252,7 @@ function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex):
       network.tokenAddresses,
     ),
   )
-  require(disagreement === undefined, `it does not pay what was accepted: ${disagreement!}`)
+  demand(disagreement === undefined, `it does not pay what was accepted: ${disagreement!}`)
 }
 
 /** A process with an acceptance key accepted it, and enough approvers of the configuration have signed it. */
@@ -261,11 +265,11 @@ function requireAccepted(
   if (accepted.customer_id === PLATFORM_ID) {
     const to = getAddress(accepted.destination)
     const isOurs = network.wallets.has(to) || network.treasuryDestinations.has(to)
-    require(isOurs, `${to} is not among treasury_destinations`)
+    demand(isOurs, `${to} is not among treasury_destinations`)
   }
   const bytes = Buffer.from(signature ?? '', 'base64url')
   const isAccepted = config.acceptanceKeys.some((key) => verify(null, Buffer.from(text), key, bytes))
-  require(isAccepted, 'no process with an acceptance key accepted it')
+  demand(isAccepted, 'no process with an acceptance key accepted it')
   const required = Math.max(
     0,
     ...config.approvals
@@ -284,11 +288,13 @@ function requireAccepted(
     )
     if (key === undefined) continue
     const { decision: word } = JSON.parse(decision.text) as { decision: string }
-    require(word === 'APPROVE', 'an approver has rejected it')
+    demand(word === 'APPROVE', 'an approver has rejected it')
     approving.add(thumbprintOf(key))
   }
-  require(approving.size >=
-    required, `${required} approvals are required from this amount on, and ${approving.size} of the signer's approvers have given theirs`)
+  demand(
+    approving.size >= required,
+    `${required} approvals are required from this amount on, and ${approving.size} of the signer's approvers have given theirs`,
+  )
 }
 
 /** Whether a statement that approvers sign is about this payment, whatever else it says. */
@@ -322,8 +328,13 @@ function requireWithinWindows(
   leaving: readonly Leaving[],
 ): void {
   for (const { asset } of leaving)
-    require(network.windows.some((window) => window.asset === asset), `no window is configured for ${asset}`)
+    demand(
+      network.windows.some((window) => window.asset === asset),
+      `no window is configured for ${asset}`,
+    )
   for (const [index, { asset, periodMs, units }] of network.windows.entries())
-    require(left[index]! + countedIn(network, asset, leaving) <=
-      units, `more ${asset} would leave than its window of ${periodMs / 1000} s allows`)
+    demand(
+      left[index]! + countedIn(network, asset, leaving) <= units,
+      `more ${asset} would leave than its window of ${periodMs / 1000} s allows`,
+    )
 }

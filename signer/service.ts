@@ -3,9 +3,9 @@ import type { KeptSignatures } from './back-end.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
 import {
+  demand,
   foresee,
   judge,
-  require,
   requireNoConflict,
   steadyClock,
   type Foreseen,
@@ -49,7 +49,7 @@ export class Signer {
       // A line that another process wrote may not be on the disk yet.
       await this.#journal.keep(this.#journal.has(line) ? undefined : line)
       requireNoConflict(this.#journal, line)
-      require(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
+      demand(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
       return allowed
     })
     // Everything may be stopped while the device is asked.
@@ -97,13 +97,13 @@ export class Signer {
     await this.#alone(async () => {
       const now = this.#now()
       requireApproved(this.#config, change, approvals, now)
-      require(wallets !== undefined, `${change.network} is not configured`)
+      demand(wallets !== undefined, `${change.network} is not configured`)
       if (change.kind !== 'ALLOW')
-        require(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
+        demand(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
       const line = lineOf(change, now)
       if (!this.#journal.has(line)) requireNoConflict(this.#journal, line)
       if (line.kind === 'FILL')
-        require(BigInt(line.fee) <= feeMax!, `it may cost ${line.fee} wei, above fee_max`)
+        demand(BigInt(line.fee) <= feeMax!, `it may cost ${line.fee} wei, above fee_max`)
       await this.#journal.keep(this.#journal.has(line) ? undefined : line)
     })
     if (change.kind !== 'FILL') return {}

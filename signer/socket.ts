@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { lstat, rm } from 'node:fs/promises'
 import { createConnection, createServer, type Server } from 'node:net'
+import { signerClient, type SignerClient } from '../chains/evm/remote-signer.ts'
 
 /**
  * Listens at a unix socket, as the only process that does; the file of one that was killed is replaced. Throws an Error where
@@ -32,3 +33,6 @@ async function isAnswered(path: string): Promise<boolean> {
     socket.destroy()
   }
 }
+
+/** The signer that listens at a unix socket, for the commands. */
+export const signerAt = (socket: string): Promise<SignerClient> => signerClient({ socket })

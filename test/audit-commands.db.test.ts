@@ -129,7 +129,7 @@ const ELSEWHERE: Record<string, [file: string, named: string]> = {
   'withdrawal resend': [PAYMENTS, "'transfer.resend'"],
   'withdrawal resolve': [PAYMENTS, "'transfer.resolve'"],
   'treasury send': [PAYMENTS, "'transfer.order'"],
-  'treasury confirm': ['src/rails/treasury/refills.chain.test.ts', "'transfer.order'"],
+  'treasury confirm': ['chains/evm/refills.chain.test.ts', "'transfer.order'"],
   'treasury cancel': [PAYMENTS, "'transfer.cancel'"],
   'wallet consolidate': [PAYMENTS, "'transfer.order'"],
   'wallet acknowledge': [REAL_NETWORKS, "'transfer.acknowledge'"],

@@ -105,18 +105,24 @@ interface PageOptions {
   also?: readonly string[]
 }
 
+/** Opens a page until the end of the test. */
+export async function openPage(context: BrowserContext, url: string, options: PageOptions = {}) {
+  const opened = await newPage(context, url, options)
+  // Each page holds a stream, and a browser opens at most six connections to a service.
+  onTestFinished(() => opened.page.close())
+  return opened
+}
+
 /**
- * Opens a page until the end of the test. `complaints` collects requests to elsewhere, errors of scripts and violations of the
+ * Opens a page, which the caller closes. `complaints` collects requests to elsewhere, errors of scripts and violations of the
  * content security policy, and must stay empty.
  */
-export async function openPage(
+export async function newPage(
   context: BrowserContext,
   url: string,
   { size = DESKTOP, colorScheme = 'light', also = [] }: PageOptions = {},
 ) {
   const page = await context.newPage()
-  // Each page holds a stream, and a browser opens at most six connections to a service.
-  onTestFinished(() => page.close())
   await page.emulateMedia({ colorScheme })
   await page.setViewportSize(size)
   const complaints: string[] = []
@@ -157,8 +163,12 @@ export async function newAuthenticator(devices: CDPSession): Promise<string> {
 
 const SCREENSHOTS = fileURLToPath(new URL('screenshots', import.meta.url))
 
-/** Keeps a picture in test/screenshots: of the whole page, or with `whole: false` of what the window shows. */
+/**
+ * With TEST_SCREENSHOTS=1, keeps a picture in test/screenshots: of the whole page, or with `whole: false` of what the window
+ * shows. No test looks at them, and a picture costs as much CPU as the steps between two of them.
+ */
 export async function shoot(what: Page | Locator, name: string, { whole = true } = {}): Promise<void> {
+  if (process.env.TEST_SCREENSHOTS !== '1') return
   await mkdir(SCREENSHOTS, { recursive: true })
   // The caret stays visible: hiding it would inject a style, which the page's policy forbids.
   const options = { path: join(SCREENSHOTS, `${name}.png`), caret: 'initial' } as const
@@ -176,7 +186,7 @@ const readAxe = () => readFileSync(createRequire(import.meta.url).resolve('axe-c
 export const seriousFaults = (page: Page): Promise<string[]> =>
   page.evaluate(`(async () => {
     ${(axe ??= readAxe())};
-    const { violations } = await axe.run({ rules: { 'target-size': { enabled: true } } })
+    const { violations } = await axe.run({ resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })
     return violations
       .filter(({ id, impact }) => impact === 'serious' || impact === 'critical' || id === 'landmark-unique')
       .flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target.join(' ')))

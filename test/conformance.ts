@@ -74,7 +74,7 @@ const tablesOfWallets = [
   'solana_lanes',
   'wallet_checks',
 ]
-const tablesOfReading = ['network_cursors', 'evm_holdings']
+const tablesOfReading = ['network_cursors', 'address_holdings']
 
 /** Tests a family by its World. `lacks` says why its chain cannot have something. */
 export function conformance(
@@ -455,7 +455,7 @@ export function conformance(
         })
         await creditAll()
         const { rows } = await service.db.query<{ asset: string; balance: string }>(
-          `select asset, balance from evm_holdings where network = $1 and balance > 0 and asset <> $2`,
+          `select asset, balance from address_holdings where network = $1 and balance > 0 and asset <> $2`,
           [world.network, own()],
         )
         expect(rows).toEqual([])

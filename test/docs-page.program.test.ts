@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { PROBLEMS, type ProblemKind } from '../src/contract/problems.ts'
 import { isWithoutOperations, SCOPES } from '../src/contract/scopes.ts'
@@ -10,6 +10,7 @@ import {
   DESKTOP,
   HAS_CHROMIUM,
   isWithinWindow,
+  newPage,
   openPage,
   PHONE,
   shoot as shootIn,
@@ -94,12 +95,6 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
 
   const shoot = (what: Page | Locator, name: string) => shootIn(what, name, { whole: false })
 
-  async function open(size: typeof DESKTOP, colorScheme: 'light' | 'dark' = 'light') {
-    const opened = await openPage(started.context, `${address}/`, { size, colorScheme })
-    await opened.page.waitForSelector('.opblock')
-    return opened
-  }
-
   async function authorize(page: Page): Promise<void> {
     await page.click('.scheme-container .btn.authorize')
     const dialog = page.locator('.dialog-ux')
@@ -121,76 +116,84 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     }
   }
 
-  test('authorize and try: the wire arrives, and the balance shows it', async () => {
-    const { page, complaints } = await open(DESKTOP)
-    expect(new URL(page.url()).pathname).toBe('/docs/')
-    expect(await page.title()).toBe('Bursar API reference')
-    await shoot(page, 'desktop')
+  // The page has every operation, and takes seconds of CPU to open: the tests of a desktop share it.
+  describe('on a desktop', () => {
+    let page: Page
+    let complaints: string[]
+    beforeAll(async () => {
+      ;({ page, complaints } = await newPage(started.context, `${address}/`))
+      await page.waitForSelector('.opblock')
+    })
+    afterAll(() => page.close())
+    afterEach(() => expect(complaints).toEqual([]))
 
-    await authorize(page)
-    const dialog = page.locator('.dialog-ux')
-    const ticked = dialog.locator('.scopes input[type=checkbox]:checked')
-    expect(await ticked.count()).toBe(SCOPES.filter((scope) => !isWithoutOperations(scope)).length)
-    await dialog.getByText('select none').click()
-    expect(await ticked.count()).toBe(0)
-    await dialog.getByText('select all').click()
-    expect(await ticked.count()).toBe(SCOPES.filter((scope) => !isWithoutOperations(scope)).length)
-    await shoot(page, 'desktop-authorize')
-    await dialog.locator('.btn.authorize').click()
-    await dialog.getByText('Logout').waitFor()
-    await shoot(page, 'desktop-authorized')
-    await dialog.locator('.btn-done').click()
+    test('one click authorizes as the demo customer, on the machine of the sandbox only', async () => {
+      expect(new URL(page.url()).pathname).toBe('/docs/')
+      expect(await page.title()).toBe('Bursar API reference')
+      await shoot(page, 'desktop')
+      await page.getByRole('button', { name: 'Authorize as the demo customer' }).click()
+      await page.getByText('Authorized as the demo customer').waitFor()
+      await shoot(page, 'desktop-demo')
+      const profiles = await execute(page, 'Profiles-listProfiles')
+      expect(profiles.status).toBe('200')
+      await page.click('.scheme-container .btn.authorize')
+      await page.locator('.dialog-ux').getByText('Logout').click()
+      await page.locator('.dialog-ux .btn-done').click()
+    })
 
-    const deposit = await execute(page, 'Sandbox-initiateSandboxFiatDeposit')
-    expect(deposit.status).toBe('200')
-    const balances = await execute(page, 'Profiles-listProfileBalances')
-    expect(balances.status).toBe('200')
-    expect(balances.body).toMatch(/"asset": "USD",\s+"available": "10250"/)
-    await shoot(balances.operation, 'desktop-tried')
-    // Many parameters of a list, of which the examples alone are sent.
-    const transfers = await execute(page, 'Transfers-listTransfers')
-    expect(transfers.status).toBe('200')
-    expect(transfers.body).toContain(demo.profile_id)
-    const withdrawal = await execute(page, 'Transfers-createCryptoWithdrawal')
-    expect(withdrawal.body).toContain('"status": "PENDING"')
-    await shoot(withdrawal.operation, 'desktop-withdrawal')
+    test('authorize and try: the wire arrives, and the balance shows it', async () => {
+      await authorize(page)
+      const dialog = page.locator('.dialog-ux')
+      const ticked = dialog.locator('.scopes input[type=checkbox]:checked')
+      expect(await ticked.count()).toBe(SCOPES.filter((scope) => !isWithoutOperations(scope)).length)
+      await dialog.getByText('select none').click()
+      expect(await ticked.count()).toBe(0)
+      await dialog.getByText('select all').click()
+      expect(await ticked.count()).toBe(SCOPES.filter((scope) => !isWithoutOperations(scope)).length)
+      await shoot(page, 'desktop-authorize')
+      await dialog.locator('.btn.authorize').click()
+      await dialog.getByText('Logout').waitFor()
+      await shoot(page, 'desktop-authorized')
+      await dialog.locator('.btn-done').click()
 
-    expect(complaints).toEqual([])
-  })
+      const deposit = await execute(page, 'Sandbox-initiateSandboxFiatDeposit')
+      expect(deposit.status).toBe('200')
+      const balances = await execute(page, 'Profiles-listProfileBalances')
+      expect(balances.status).toBe('200')
+      expect(balances.body).toMatch(/"asset": "USD",\s+"available": "10250"/)
+      await shoot(balances.operation, 'desktop-tried')
+      // Many parameters of a list, of which the examples alone are sent.
+      const transfers = await execute(page, 'Transfers-listTransfers')
+      expect(transfers.status).toBe('200')
+      expect(transfers.body).toContain(demo.profile_id)
+      const withdrawal = await execute(page, 'Transfers-createCryptoWithdrawal')
+      expect(withdrawal.body).toContain('"status": "PENDING"')
+      await shoot(withdrawal.operation, 'desktop-withdrawal')
+    })
 
-  test('one click authorizes as the demo customer, on the machine of the sandbox only', async () => {
-    const { page, complaints } = await open(DESKTOP)
-    await page.getByRole('button', { name: 'Authorize as the demo customer' }).click()
-    await page.getByText('Authorized as the demo customer').waitFor()
-    await shoot(page, 'desktop-demo')
-    const balances = await execute(page, 'Profiles-listProfileBalances')
-    expect(balances.status).toBe('200')
-    expect(complaints).toEqual([])
-  })
-
-  test('the filter finds operations by the words of path, name and tag, in the dark', async () => {
-    const { page, complaints } = await open(DESKTOP, 'dark')
-    // Events of webhooks are listed, too, and have no path.
-    const operations = page.locator('.opblock-summary-path', { hasText: '/' })
-    const all = await operations.count()
-    for (const [words, found] of [
-      ['historical candle', ['Market_Data-listHistoricalCandles']],
-      ['post sandbox fiat-dep', ['Sandbox-initiateSandboxFiatDeposit']],
-      ['no such words', []],
-    ] as const) {
-      await page.getByPlaceholder('Filter by path, name or tag').fill(words)
-      await expect.poll(() => operations.count(), { timeout: 20_000 }).toBe(found.length)
-      for (const id of found) expect(await page.locator(`#operations-${id}`).count()).toBe(1)
-    }
-    await page.getByPlaceholder('Filter by path, name or tag').fill('')
-    await expect.poll(() => operations.count(), { timeout: 20_000 }).toBe(all)
-    await page.locator('#operations-Transfers-createCryptoWithdrawal .opblock-summary-control').click()
-    await shoot(page, 'desktop-dark')
-    expect(complaints).toEqual([])
+    test('the filter finds operations by the words of path, name and tag, in the dark', async () => {
+      await page.emulateMedia({ colorScheme: 'dark' })
+      // Events of webhooks are listed, too, and have no path.
+      const operations = page.locator('.opblock-summary-path', { hasText: '/' })
+      const all = await operations.count()
+      for (const [words, found] of [
+        ['historical candle', ['Market_Data-listHistoricalCandles']],
+        ['post sandbox fiat-dep', ['Sandbox-initiateSandboxFiatDeposit']],
+        ['no such words', []],
+      ] as const) {
+        await page.getByPlaceholder('Filter by path, name or tag').fill(words)
+        await expect.poll(() => operations.count(), { timeout: 20_000 }).toBe(found.length)
+        for (const id of found) expect(await page.locator(`#operations-${id}`).count()).toBe(1)
+      }
+      await page.getByPlaceholder('Filter by path, name or tag').fill('')
+      await expect.poll(() => operations.count(), { timeout: 20_000 }).toBe(all)
+      await shoot(page, 'desktop-dark')
+    })
   })
 
   test('on a telephone', async () => {
-    const { page, complaints } = await open(PHONE)
+    const { page, complaints } = await openPage(started.context, `${address}/`, { size: PHONE })
+    await page.waitForSelector('.opblock')
     await shoot(page, 'phone')
     // The browser has kept the authorization of a sandbox.
     await page.click('.scheme-container .btn.authorize')
@@ -218,6 +221,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       await shoot(page, `${name}-problem`)
     }
     await page.click('text=API reference')
-    await page.waitForSelector('.opblock')
+    await page.waitForURL(`${address}/docs/`)
+    await page.close()
   })
 })

@@ -221,6 +221,18 @@ test('documents that code names exist', () => {
   expect(missing).toEqual([])
 })
 
+test('files that comments name exist', () => {
+  const files = filesIn([...SOURCE_FOLDERS, 'console', 'test'], /\.tsx?$/)
+  const places = files.map((file) => `/${file}`)
+  const missing = files.flatMap((file) =>
+    [...read(file).matchAll(/^ *(?:\/?\*|\/\/).*$/gm)]
+      .flatMap(([line]) => line.match(/(?<![\w./<*-])[\w./-]+\.tsx?\b/g) ?? [])
+      .filter((named) => !places.some((place) => place.endsWith(`/${named}`)))
+      .map((named) => `${file}: ${named}`),
+  )
+  expect(missing).toEqual([])
+})
+
 /** Everything that people write, but for migrations: those that were run must not change. */
 const sources = [
   ...filesIn([...SOURCE_FOLDERS, 'client', 'test', 'bench', 'ops', 'examples'], /\.(ts|md|sh|yml)$/),

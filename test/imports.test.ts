@@ -2,142 +2,10 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { floorOf, MAY_IMPORT } from './floors.ts'
 import { roomOf, sources } from './sources.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-
-/**
- * The floors of the program, and the floors that each may import: a floor is a folder of src, a file directly in src, or one of the
- * folders chains and signer. Imports point down this table and never up, so a floor can be read without those above it.
- */
-const MAY_IMPORT: Record<string, readonly string[]> = {
-  main: ['cli', 'package'],
-  /** The script that bundles the program. */
-  build: ['package'],
-  /** The command line. */
-  cli: [
-    'program',
-    'resources',
-    'upkeep',
-    'access',
-    'rails',
-    'signer',
-    'governance',
-    'deliveries',
-    'money',
-    'audit',
-    'chains',
-    'networks',
-    'http',
-    'contract',
-    'db',
-    'keys',
-    'log',
-    'settings',
-    'finding',
-    'package',
-  ],
-  /** The service and its worker, put together. */
-  program: [
-    'resources',
-    'upkeep',
-    'access',
-    'rails',
-    'governance',
-    'deliveries',
-    'money',
-    'audit',
-    'networks',
-    'http',
-    'contract',
-    'db',
-    'keys',
-    'log',
-    'settings',
-    'finding',
-  ],
-  /** The operations of the API. */
-  resources: [
-    'access',
-    'rails',
-    'governance',
-    'deliveries',
-    'money',
-    'audit',
-    'networks',
-    'http',
-    'contract',
-    'db',
-    'settings',
-    'finding',
-  ],
-  /** Metrics, health and deletion by age. */
-  upkeep: [
-    'rails',
-    'governance',
-    'deliveries',
-    'money',
-    'networks',
-    'http',
-    'contract',
-    'db',
-    'settings',
-    'finding',
-    'package',
-  ],
-  /** Who may call: API clients, operators and the console in which they sign in. */
-  access: [
-    'governance',
-    'money',
-    'audit',
-    'http',
-    'contract',
-    'db',
-    'keys',
-    'settings',
-    'finding',
-    'package',
-  ],
-  /** The process that has the keys of the hot wallets. It uses no database. */
-  signer: ['governance', 'chains', 'networks', 'contract', 'db'],
-  /** Payments and deposits on networks: the worker's effects outside the database. */
-  rails: [
-    'governance',
-    'money',
-    'audit',
-    'networks',
-    'http',
-    'contract',
-    'db',
-    'keys',
-    'settings',
-    'finding',
-  ],
-  /** What customers have decided about their own payments: policies and approvals. */
-  governance: ['money', 'audit', 'contract', 'db', 'keys', 'finding'],
-  /** Events to the endpoints of customers. */
-  deliveries: ['money', 'audit', 'http', 'contract', 'db', 'settings', 'finding', 'package'],
-  money: ['audit', 'networks', 'contract', 'db', 'keys', 'finding'],
-  /** The audit log and its chain, and the MACs of rows, balances and withdrawals. */
-  audit: ['networks', 'contract', 'db', 'keys'],
-  /** Each family of chains. */
-  chains: ['networks', 'contract', 'db'],
-  /** What the core asks of a network, and the simulated networks. */
-  networks: ['contract', 'db'],
-  /** Requests and answers. This floor knows no asset, bank or orchestration. */
-  http: ['contract', 'db', 'settings', 'finding', 'package'],
-  /** The API's vocabulary: fields, problems, scopes, assets. */
-  contract: [],
-  db: ['finding', 'package'],
-  /** The master keys: their configuration and the keys derived from them. */
-  keys: ['settings', 'finding'],
-  log: ['settings'],
-  settings: [],
-  /** What checks find: `bursar doctor` prints it. */
-  finding: [],
-  /** What package.json says. */
-  package: [],
-}
 
 /** The rooms of the floor of money, in the order in which they may import each other: the ledger knows no other room. */
 const MONEY = ['money/verify', 'money/movements', 'money/records', 'money/ledger']
@@ -183,13 +51,6 @@ function importsOf(file: string, text: string): Import[] {
     to: join(dirname(file), (fromStatic ?? fromDynamic)!),
   }))
 }
-
-/** `src/money/ledger/transfer.ts` is on the floor money, `src/main.ts` on the floor main, `chains/evm/gas.ts` on the floor chains. */
-const floorOf = (file: string) =>
-  file
-    .replace(/^src\//, '')
-    .split('/')[0]!
-    .replace(/\.ts$/, '')
 
 /** Imports that are still to be turned round. None may come to them. */
 const TO_TURN: Record<string, readonly string[]> = {

@@ -381,7 +381,7 @@ describe('what can wait', () => {
         'seen_deposits (customer_id, transfer_id, network, crypto_tx_hash, crypto_tx_index, address, block_number, state, seen_at)',
         `id, gen_random_uuid(), '${network}', 'hash', '0', 'somewhere', ${9e15}, 'PENDING', ${old}`,
       )
-    const sweeps = `evm_sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction, crypto_tx_hash, replaced,
+    const sweeps = `sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction, crypto_tx_hash, replaced,
                                 created_at, signed_at, ended_at, network_fee, audit_block)`
     const sweep = (kind: string, ended: string) =>
       insert(sweeps, `id, gen_random_uuid(), 'BASE', gen_random_uuid()::text, '${kind}', 'ETH', 1, ${ended}`)
@@ -425,7 +425,7 @@ describe('what can wait', () => {
     for (const table of [
       'outgoing_transfers',
       'incoming_transfers',
-      'evm_sweeps',
+      'sweeps',
       'seen_deposits',
       'approvals',
       'freezes',

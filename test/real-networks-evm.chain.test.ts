@@ -49,7 +49,7 @@ test('a worker that dies between any two steps loses nothing and pays nothing tw
   await workToTheEnd(service, world)
   await prepare(service, world, { asset: 'USDG', amount: '500' })
   await workToTheEnd(service, world)
-  const steps = ['eth_sendRawTransaction', 'insert into evm_sweeps', 'update outgoing_transfers', 'commit']
+  const steps = ['eth_sendRawTransaction', 'insert into sweeps', 'update outgoing_transfers', 'commit']
   const places = await dieEverywhere(
     service,
     world,
@@ -66,7 +66,7 @@ test('a worker that dies between any two steps loses nothing and pays nothing tw
   const made = await chain.getTransactionCount({ address: world.hotWallet })
   const { rows } = await service.db.query<{ next: string; kept: string }>(
     `select (select next_nonce from evm_nonces) as next,
-            (select count(*) from outgoing_transfers) + (select count(*) from evm_sweeps where kind = 'TOP_UP') as kept`,
+            (select count(*) from outgoing_transfers) + (select count(*) from sweeps where kind = 'TOP_UP') as kept`,
   )
   expect(rows).toEqual([{ next: String(made), kept: String(made) }])
 })

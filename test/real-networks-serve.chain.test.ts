@@ -14,7 +14,7 @@ import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { deposit } from '../src/money/movements/deposit.ts'
-import type { TreasuryTransfer } from '../src/money/records/treasury.ts'
+import type { TreasuryTransfer } from '../src/rails/treasury/orders.ts'
 import { freeze } from '../src/money/records/freezes.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
@@ -363,7 +363,7 @@ describe.each([
     expect(actions).toEqual(expect.arrayContaining(['network.rescan', 'network.resume']))
 
     const { body } = await call('GET', '/v2/transfer/transfers?type=CRYPTO_DEPOSIT')
-    const [{ crypto_tx_hash: hash }] = body.items as [Transfer]
+    const { crypto_tx_hash: hash } = (body.items as Transfer[]).find(({ amount }) => amount === '3')!
     const said = ['--tx-hash', hash!, '--address', 'nowhere', '--asset', asset, '--amount', '1']
     const credit = await command(['deposits', 'credit', '--network', network, ...said, '--json'])
     expect([credit.code, credit.stdout]).toEqual([1, ''])

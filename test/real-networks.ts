@@ -101,7 +101,7 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
       deposit_key: { env: 'DEPOSIT_KEY' },
       confirmations: EVM_CONFIRMATIONS,
       fee_ceiling: '100',
-      // The deposits here are small. evm.test.ts tests the minimum that is worth its fee.
+      // The deposits here are small. evm/deposits.chain.test.ts tests the minimum that is worth its fee.
       sweep_minimum: { ETH: '0.0001', USDG: '0.1' },
       tokens: { USDG: token },
     },
@@ -321,7 +321,7 @@ export async function workToTheEnd(service: RealService, world: World): Promise<
     const { rowCount } = await db.query(`
       select 1 from transfers where status = 'PENDING'
       union all select 1 from orchestrations where status = 'PROCESSING'
-      union all select 1 from evm_sweeps where state in ('SIGNED', 'BROADCAST')`)
+      union all select 1 from sweeps where state in ('SIGNED', 'BROADCAST')`)
     if (rowCount === 0) return
   }
   throw new Error(`the worker does not come to an end: ${JSON.stringify(await service.reports())}`)
@@ -332,7 +332,7 @@ async function requireAtRest({ db }: RealService, world: World): Promise<void> {
   const { rowCount } = await db.query(`
     select 1 from outgoing_transfers where due_at is not null or state <> 'DONE'
     union all select 1 from transfers where status = 'PENDING'
-    union all select 1 from evm_sweeps where state in ('SIGNED', 'BROADCAST')`)
+    union all select 1 from sweeps where state in ('SIGNED', 'BROADCAST')`)
   expect(rowCount).toBe(0)
   await world.requireAtRest()
 }

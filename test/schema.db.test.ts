@@ -129,6 +129,8 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     [has],
   )
   const later: [migration: number, takenBack: string][] = [
+    [14, 'alter table sweeps rename to evm_sweeps'],
+    [14, 'alter table address_holdings rename to evm_holdings'],
     [2, 'alter table api_clients drop column name, drop column last_used_at'],
     [3, 'drop table traces'],
     [5, 'drop table solana_lanes'],
@@ -164,6 +166,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '011.do.filters-by-memo-and-metadata.sql',
       '012.do.no-limits-of-customers.sql',
       '013.do.marks-of-withdrawals.sql',
+      '014.do.neutral-names.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(

@@ -7,6 +7,7 @@ import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
+import { partOf } from './seed.ts'
 import {
   ROW_MACS,
   atEnd,
@@ -100,7 +101,7 @@ class Connection {
   }
 }
 
-test.each([0, 7, 23])('under load, %i ms into it: each request sent is answered', async (ms) => {
+test.each(partOf([0, 7, 23]))('under load, %i ms into it: each request sent is answered', async (ms) => {
   const { process, token } = await start()
   const acknowledged: string[] = []
   const unanswered: string[] = []

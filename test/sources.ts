@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -15,7 +15,10 @@ export interface Source {
 }
 
 /** The source files of the program, without tests, in the order of their paths. */
-export const sources: readonly Source[] = SOURCE_FOLDERS.flatMap((folder) =>
+export const sources: readonly Source[] = SOURCE_FOLDERS.filter((folder) =>
+  // Without families of chains there is only src (core-alone.slow.test.ts).
+  existsSync(join(ROOT, folder)),
+).flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
     .map((file) => join(folder, file))

@@ -73,7 +73,7 @@ const OF_A_MOVED_CLOCK = ['src/db/sandbox-clock.ts advanceIn']
 
 /** Functions whose statements look for a customer, so that a cluster asks all its nodes. */
 const OF_ALL_CUSTOMERS = [
-  'src/money/records/treasury.ts findOwner',
+  'src/money/records/transfer-owner.ts findOwner',
   'src/rails/payouts/found-withdrawals.ts findPayee',
 ]
 

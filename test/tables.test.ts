@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from 'vitest'
 import { PRIVILEGES } from '../src/db/tables.ts'
+import { floorOf, MAY_IMPORT } from './floors.ts'
 import { roomOf, sources } from './sources.ts'
 
 const TABLES = Object.keys(PRIVILEGES)
@@ -45,9 +46,9 @@ const ALLOWED: Record<string, string> = {
   event_history: ' | money/verify',
   events:
     'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',
-  evm_holdings: 'chains/evm, chains/kit, chains/solana, rails/deposits',
+  address_holdings: 'chains/evm, chains/kit, chains/solana, rails/deposits',
   evm_nonces: 'chains/evm | rails/wallets',
-  evm_sweeps:
+  sweeps:
     'chains/evm, chains/kit, rails/treasury | chains/solana, money/verify, networks, rails/deposits, rails/wallets, upkeep/metrics',
   failed_transactions: 'rails/payouts',
   fee_quotes: 'money/records, resources/transfers',
@@ -111,6 +112,34 @@ const ALLOWED: Record<string, string> = {
   withdrawal_names: 'rails/payouts | resources/search',
 }
 
+/** Rooms that read the records of every floor, to compare or to count them. They decide nothing. */
+const READ_ACROSS = ['money/verify', 'upkeep/metrics']
+
+/**
+ * SQL follows the imports: a table is named by its owners and by floors above one of them. Rooms below all owners of a table, which
+ * name it all the same. None may come to them.
+ */
+const NAMED_FROM_BELOW: Record<string, string> = {
+  audit:
+    'api_clients, approvals, customers, entries, fiat_accounts, operators, orchestrations, outgoing_transfers',
+  'chains/bitcoin': 'deposit_addresses, outgoing_transfers, replaced_transactions, transfers',
+  'chains/evm':
+    'acknowledged_transactions, deposit_addresses, network_cursors, outgoing_transfers, replaced_transactions, transfers',
+  'chains/kit': 'acknowledged_transactions, deposit_addresses',
+  'chains/solana': 'deposit_addresses',
+  'chains/stellar': 'deposit_addresses',
+  'governance/approvals': 'approval_decisions',
+  'money/movements': 'outgoing_transfers',
+  'money/records':
+    'account_members, accounts, crypto_destination_addresses, customers, identities, markets, orchestration_rules, outgoing_transfers, policies, price_minutes, replaced_transactions',
+  networks: 'outgoing_transfers, sweeps, transfers',
+  'networks/bank': 'fiat_accounts',
+  'networks/simulated': 'deposit_addresses, outgoing_transfers',
+  'rails/payouts': 'customers',
+  'rails/wallets': 'evm_nonces, solana_lanes',
+  'rails/wires': 'accounts, customers, identities',
+}
+
 interface Use {
   /** The folder of the file, at most two deep: `money/ledger`. */
   room: string
@@ -156,6 +185,25 @@ const uses = sources.flatMap(({ file, text }) => usesOf(roomOf(file), text))
 
 test.each(TABLES)('only the rooms in ALLOWED name %s in SQL', (table) => {
   expect(roomsOf(table)).toEqual(ALLOWED[table])
+})
+
+test('a table is named on the floors of its owners or above, but for NAMED_FROM_BELOW', () => {
+  const isBelow = (room: string, owner: string) =>
+    floorOf(room) !== floorOf(owner) && !MAY_IMPORT[floorOf(room)]!.includes(floorOf(owner))
+  const below = TABLES.flatMap((table) => {
+    const its = uses.filter((use) => use.table === table)
+    const owners = its.filter(({ writes }) => writes)
+    return its
+      .filter(({ room }) => owners.length > 0 && owners.every((owner) => isBelow(room, owner.room)))
+      .map(({ room }) => ({ room, table }))
+  }).filter(({ room }) => !READ_ACROSS.includes(room))
+  const found = Object.fromEntries(
+    [...new Set(below.map(({ room }) => room))].map((room) => [
+      room,
+      [...new Set(below.filter((one) => one.room === room).map(({ table }) => table))].sort().join(', '),
+    ]),
+  )
+  expect(found).toEqual(NAMED_FROM_BELOW)
 })
 
 test('ALLOWED has every table and no others', () => {

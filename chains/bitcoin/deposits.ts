@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { DepositScan, DepositSight, FoundDeposit, NewAddress } from '../../src/networks/network.ts'
 import { decimalOf, minorOf } from './amounts.ts'
-import { openTransactions } from './coins.ts'
+import { openTransactions } from './coin-locks.ts'
 import { decode, isAsked, outpointOf } from './decode.ts'
 import { coinsWithTokens } from './tokens.ts'
 import { fetchTransactions, historySince, isReceived, type BitcoinWallet } from './wallet.ts'

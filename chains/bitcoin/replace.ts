@@ -3,8 +3,8 @@ import type { Queryable, Transaction } from '../../src/db/database.ts'
 import type { BroadcastWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
 import { larger, minorOf, smaller, sum } from './amounts.ts'
 import { missingAncestorFee } from './ancestor-fees.ts'
-import { CHANGE_MIN, inputVbytes } from './batch.ts'
-import { openTransactions } from './coins.ts'
+import { CHANGE_MIN, inputVbytes } from './choose-coins.ts'
+import { openTransactions } from './coin-locks.ts'
 import { feeMaxOf } from './consolidate.ts'
 import {
   decode,

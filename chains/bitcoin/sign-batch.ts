@@ -7,8 +7,8 @@ import { WalletLocked } from '../../src/networks/node-failure.ts'
 import { deferred, type WaitingReason } from '../../src/networks/waiting.ts'
 import { minorOf } from './amounts.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
-import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLimits } from './batch.ts'
-import { setLocks, type Coins } from './coins.ts'
+import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLimits } from './choose-coins.ts'
+import { setLocks, type Coins } from './coin-locks.ts'
 import { asked, decode, hashIn, isAsked, splitOutpoint, unsignedHexOf } from './decode.ts'
 import { RpcError, type RpcCall } from '../kit/json-rpc.ts'
 import { hotWalletAddresses, isMine, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
@@ -103,7 +103,7 @@ export async function signAccepted(
       code: attempt.isShort === true ? 'FEE_NOT_COVERED' : 'NODE_REFUSED',
       detail: `the transaction is not accepted: ${attempt.rejection}`,
     }
-    if (/dust/i.test(attempt.rejection)) {
+    if (reasonIn(attempt.rejection) === 'dust') {
       const smallest = some.reduce((one, other) => (dustMargin(other) < dustMargin(one) ? other : one))
       signings.set(smallest.withdrawal, refused('amount', attempt.rejection, smallest.withdrawal))
       untried.unshift(some.filter((one) => one !== smallest))
@@ -116,6 +116,30 @@ export async function signAccepted(
     if (!signings.has(withdrawal)) signings.set(withdrawal, deferred(reason))
   }
 }
+
+/**
+ * The nodes' reject reasons that a transaction with fewer payments would meet, too: those of the fee, the coins and the mempool. Any
+ * other is looked for by halves.
+ */
+const CONCERN_ALL: ReadonlySet<string> = new Set([
+  'min relay fee not met',
+  'mempool min fee not met',
+  'insufficient fee',
+  'absurdly-high-fee',
+  'max-fee-exceeded',
+  'max feerate exceeded',
+  'bad-txns-fee-outofrange',
+  'mempool full',
+  'too-long-mempool-chain',
+  'too-large-cluster',
+  'missing-inputs',
+  'bad-txns-inputs-missingorspent',
+  'txn-already-in-mempool',
+  'txn-mempool-conflict',
+  'bad-txns-spends-conflicting-tx',
+])
+/** Without the code that some nodes write before it, as in `66: mempool full`. */
+const reasonIn = (rejection: string) => rejection.replace(/^\d+: /, '')
 
 /** A signed transaction, or why there is none. A rejection that `concernsAll` would also meet fewer payments. */
 type SigningAttempt =
@@ -150,8 +174,7 @@ async function attemptToSign(
     'a transaction pays its withdrawals and the change, and nothing else',
   )
   const rejection = await mempoolRejection(wallet, signed.raw_transaction)
-  if (rejection !== undefined)
-    return { rejection, concernsAll: /fee|chain|mempool|missing|conflict/i.test(rejection) }
+  if (rejection !== undefined) return { rejection, concernsAll: CONCERN_ALL.has(reasonIn(rejection)) }
   await setLocks(wallet, 'lock', inputs)
   if (paysForAncestors) rememberAncestorRate(wallet, signed.crypto_tx_hash, limits.rate)
   return { signed: { ...signed, payments: paid.length }, paid }

@@ -52,7 +52,7 @@ import { openDatabase, transaction, type Database } from '../../src/db/database.
 import { insertDepositAddress } from '../../src/money/records/deposit-address.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { freeze, unfreeze } from '../../src/money/records/freezes.ts'
-import { PLATFORM_ID } from '../../src/money/records/treasury.ts'
+import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { RowMacs } from '../../src/audit/row-macs.ts'
 import { sealWithdrawal, signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
@@ -2449,7 +2449,7 @@ async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
     const steps = await adapter.sweep!(ROUND)
     await chain.mine({ blocks: 1 })
     const { rowCount } = await service.db.query(
-      `select from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')`,
+      `select from sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')`,
       [network],
     )
     if (steps === 0 && rowCount === 0) return
@@ -2466,7 +2466,7 @@ test('a holding whose sweep the database does not know is not reported as held',
   const held = async () => (await wallet.adapter.status!()).held.LINK
   const before = await held()
   await service.db.query(
-    `insert into evm_holdings (customer_id, network, address, asset, balance)
+    `insert into address_holdings (customer_id, network, address, asset, balance)
      values ($1, 'ETHEREUM', $2, 'LINK', 20)`,
     [customer.customer_id, address],
   )
@@ -2522,7 +2522,7 @@ async function requireSwept(wallet: Wallet, funds: Record<string, string>, custo
 
 describe('sweeping', () => {
   // Forgets the holdings that other tests left at their addresses.
-  const forget = () => service.owner.query('delete from evm_holdings')
+  const forget = () => service.owner.query('delete from address_holdings')
   beforeEach(forget)
   afterEach(forget)
 
@@ -2627,7 +2627,7 @@ describe('sweeping', () => {
     await readOn(wallet, cursor)
     await freeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
     expect(await wallet.adapter.sweep!(ROUND)).toBe(0)
-    expect((await service.db.query('select from evm_sweeps where address = $1', [address])).rowCount).toBe(0)
+    expect((await service.db.query('select from sweeps where address = $1', [address])).rowCount).toBe(0)
     await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
     for (let round = 1; round <= 3; round++) {
       await withoutMining(wallet, async () => {
@@ -2635,7 +2635,7 @@ describe('sweeping', () => {
         await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
         await wallet.chain.mine({ blocks: 1 })
         await freeze(service.db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'a leak')
-        const signed = 'select crypto_tx_hash from evm_sweeps where address = $1 order by id'
+        const signed = 'select crypto_tx_hash from sweeps where address = $1 order by id'
         const before = (await service.db.query(signed, [address])).rows
         await wallet.adapter.sweep!(ROUND)
         expect((await service.db.query(signed, [address])).rows).toEqual(before)
@@ -2646,7 +2646,7 @@ describe('sweeping', () => {
       await calm(wallet)
     }
     await sweepAll(wallet)
-    const replaced = `select from evm_sweeps where address = $1 and replaced <> '{}'`
+    const replaced = `select from sweeps where address = $1 and replaced <> '{}'`
     expect((await service.db.query(replaced, [address])).rowCount).toBeGreaterThan(0)
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(2_000_000n)
     const held = parseAmount((await wallet.adapter.status!()).held.ETH!, 18)!
@@ -2683,7 +2683,7 @@ describe('sweeping', () => {
         await chain.mine({ blocks: 1 })
         if (steps.every((taken) => taken === 0)) {
           const { rowCount } = await service.db.query(
-            `select from evm_sweeps where customer_id = $1 and ended_at is null`,
+            `select from sweeps where customer_id = $1 and ended_at is null`,
             [customer.customer_id],
           )
           if (rowCount === 0) return
@@ -2719,7 +2719,7 @@ describe('sweeping', () => {
     expect(await balance('ETHEREUM', hotWallet.address, 'USDG')).toBe(120_000_000n)
     expect(await balance('ETHEREUM', hotWallet.address, 'LINK')).toBe(60n * 10n ** 18n)
     const { rows } = await service.db.query<{ kind: string; state: string; replaced: boolean }>(
-      `select distinct kind, state, replaced <> '{}' as replaced from evm_sweeps where customer_id = $1`,
+      `select distinct kind, state, replaced <> '{}' as replaced from sweeps where customer_id = $1`,
       [customer.customer_id],
     )
     for (const expected of [
@@ -2737,7 +2737,7 @@ describe('sweeping', () => {
       const hash = await give('ETHEREUM', address, asset, amount)
       await wallet.chain.waitForTransactionReceipt({ hash })
       await service.db.query(
-        `insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
+        `insert into address_holdings (customer_id, network, address, asset, balance, stale_at)
          values ($1, 'ETHEREUM', $2, $3, 0, clock_timestamp())`,
         [customer.customer_id, address, asset],
       )
@@ -2764,7 +2764,7 @@ describe('sweeping', () => {
     for (const address of dust) expect(await balance('ETHEREUM', address, 'USDG')).toBe(1_000_000n)
     expect(await balance('ETHEREUM', hotWallet.address, 'USDG')).toBe(5_000_000_000n)
     const { rows } = await service.db.query<{ kind: string; amount: string }>(
-      'select kind, amount from evm_sweeps where customer_id = $1 order by id',
+      'select kind, amount from sweeps where customer_id = $1 order by id',
       [customer.customer_id],
     )
     expect(rows.map(({ kind }) => kind)).toEqual(['TOP_UP', 'SWEEP'])
@@ -2797,7 +2797,7 @@ describe('sweeping', () => {
     expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
     expect(await balance('ETHEREUM', address, 'USDG')).toBe(500_000_000n)
     const { rows } = await service.db.query<{ kind: string; asset: string }>(
-      'select kind, asset from evm_sweeps where address = $1',
+      'select kind, asset from sweeps where address = $1',
       [address],
     )
     expect(rows).toEqual([{ kind: 'SWEEP', asset: 'ETH' }])
@@ -2838,7 +2838,7 @@ describe('sweeping', () => {
     await chain.mine({ blocks: CONFIRMATIONS })
     const sweeps = async () => {
       const { rows } = await service.db.query<{ id: string; state: string; crypto_tx_hash: Hex }>(
-        'select id, state, crypto_tx_hash from evm_sweeps where address = any ($1) order by signed_at',
+        'select id, state, crypto_tx_hash from sweeps where address = any ($1) order by signed_at',
         [addresses],
       )
       return rows
@@ -2863,7 +2863,7 @@ describe('sweeping', () => {
     await withoutMining(wallet, async () => {
       await adapter.sweep!(ROUND)
       const { rows } = await service.db.query<{ crypto_tx_hash: Hex }>(
-        'select crypto_tx_hash from evm_sweeps where customer_id = $1',
+        'select crypto_tx_hash from sweeps where customer_id = $1',
         [customer.customer_id],
       )
       await chain.dropTransaction({ hash: rows[0]!.crypto_tx_hash })
@@ -2873,7 +2873,7 @@ describe('sweeping', () => {
     const states = async () =>
       (
         await service.db.query<{ state: string }>(
-          'select state from evm_sweeps where customer_id = $1 order by id',
+          'select state from sweeps where customer_id = $1 order by id',
           [customer.customer_id],
         )
       ).rows.map(({ state }) => state)
@@ -2881,7 +2881,7 @@ describe('sweeping', () => {
     expect(await refused()).toContain('sweeps failed')
     expect(await refused()).toContain('sweeps failed')
     expect(await states()).toEqual(['SIGNED'])
-    await service.db.query(`update evm_sweeps set lost_since = ${movedBy('lost_since', '-1 hour')}`)
+    await service.db.query(`update sweeps set lost_since = ${movedBy('lost_since', '-1 hour')}`)
     await sweepAll(wallet)
     expect(await states()).toEqual(['VOID', 'DONE'])
     expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
@@ -2896,7 +2896,7 @@ describe('sweeping', () => {
     await wallet.chain.setNonce({ address, nonce: 0 })
     const hash = await give('ETHEREUM', address, 'ETH', '2')
     await wallet.chain.waitForTransactionReceipt({ hash })
-    await service.db.query('update evm_holdings set stale_at = (select clock_timestamp())')
+    await service.db.query('update address_holdings set stale_at = (select clock_timestamp())')
     const failure = await wallet.adapter.sweep!(ROUND).catch((error: unknown) => error)
     expect(String((failure as AggregateError).errors)).toContain(
       'the node is behind, or blocks were taken back: it says that nonce 0',
@@ -2909,7 +2909,7 @@ describe('sweeping', () => {
   test('a round reads all balances that may have changed, not the oldest hundred', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
     await service.db.query(
-      `insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
+      `insert into address_holdings (customer_id, network, address, asset, balance, stale_at)
        select $1, 'ETHEREUM', '0x' || lpad(to_hex(n), 40, '0'), 'ETH', 0, clock_timestamp() - interval '1 hour'
        from generate_series(200000, 201200) n`,
       [customer.customer_id],
@@ -2917,7 +2917,7 @@ describe('sweeping', () => {
     const address = await newHolding(customer, wallet, { ETH: '2' })
     await wallet.adapter.sweep!(ROUND)
     const { rows } = await service.db.query(
-      'select from evm_holdings where stale_at is not null and address <> $1',
+      'select from address_holdings where stale_at is not null and address <> $1',
       [address],
     )
     expect(rows).toHaveLength(0)

@@ -98,7 +98,6 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
   const chain = openChain(network, config, db)
   const keys = config.depositKey && depositKeysOf(config.depositKey)
   const follower = hotWalletFollower(chain)
-  const deposits = depositReader(db, chain)
   return staleAfterFailures<NetworkAdapter>(chain, {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
@@ -129,10 +128,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
       newDepositAddress: async () => (id) => keys.newAddress(id),
     }),
     initialCursor: async (cursor) => (isCursor(cursor) ? undefined : initialCursor(chain)),
-    scanDeposits: (cursor) => deposits.scanDeposits(cursor),
-    newestBlock: () => deposits.newestBlock(),
-    seeDeposits: (cursor) => deposits.seeDeposits(cursor),
-    scanBlocks: (first, last) => deposits.scanBlocks(first, last),
+    ...depositReader(db, chain),
     verifyDeposits: (found) => verifyDeposits(chain, found),
     confirmationsOf: (found) => confirmationsOf(chain, found),
     checkCredited: (credited) => checkCredited(chain, credited),

@@ -36,41 +36,21 @@ export const NATIVE_INDEX = '0'
 /** A movement in a block, to an address that may be ours. */
 type BlockMovement = FoundDeposit & { native: boolean; from: string }
 
-export interface DepositReader {
-  /**
-   * Finds deposits in confirmed blocks. The cursor is the last block that was read, as `<number>:<hash>`. Throws
-   * ChainReorganised when the chain has lost that block: then a reorganisation went deeper than `confirmations`, and an
-   * operator must review the deposits that were credited from its blocks.
-   *
-   * Native transfers are the values of transactions. Internal transfers, which a contract makes while it runs, are in no
-   * transaction's value, and are not found. Top-ups of gas for sweeping are our own and are left out.
-   */
-  scanDeposits(cursor: string | null): Promise<DepositScan>
-  newestBlock(): Promise<string>
-  /** Finds deposits in these blocks. Throws when the last of them is not confirmed. */
-  scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]>
-  /**
-   * Finds deposits in the blocks after the cursor whose deposits are not recorded yet, among the newest `LOOKED_MAX`.
-   * If the chain has replaced a block that was read, all of them are read again.
-   */
-  seeDeposits(cursor: string): Promise<DepositSight>
-}
-
 /** Makes a reader of one chain. It remembers how many blocks the node could give at once. */
-export function depositReader(db: Database, chain: EvmChain): DepositReader {
+export function depositReader(db: Database, chain: EvmChain) {
   let size = BLOCKS_MAX
   /** The newest block that was read before it was confirmed, as a cursor. */
-  let looked: string | undefined
+  let lastUnconfirmed: string | undefined
 
-  const picked = (movements: BlockMovement[]) => ours(db, chain, movements)
+  const marked = (movements: BlockMovement[]) => markedDeposits(db, chain, movements)
   /** Reads blocks from `first` on, and half as many after each failure: a reply may be too large, or take too long. */
-  async function readFrom(first: bigint, last: bigint, pick = picked) {
+  async function readFrom(first: bigint, last: bigint, depositsIn = marked) {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       const end = first + size - 1n < last ? first + size - 1n : last
       try {
         const blocks = await blocksAt(chain, first, end)
         const movements = [...nativeIn(chain, blocks), ...(await tokensIn(chain, blocks))]
-        const found = await pick(movements)
+        const found = await depositsIn(movements)
         size = size * 2n < BLOCKS_MAX ? size * 2n : BLOCKS_MAX
         return { blocks, movements, found }
       } catch (error) {
@@ -82,11 +62,19 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
   }
 
   return {
-    async scanDeposits(cursor) {
+    /**
+     * Finds deposits in confirmed blocks. The cursor is the last block that was read, as `<number>:<hash>`. Throws
+     * ChainReorganised when the chain has lost that block: then a reorganisation went deeper than `confirmations`, and an
+     * operator must review the deposits that were credited from its blocks.
+     *
+     * Native transfers are the values of transactions. Internal transfers, which a contract makes while it runs, are in no
+     * transaction's value, and are not found. Top-ups of gas for sweeping are our own and are left out.
+     */
+    async scanDeposits(cursor: string | null): Promise<DepositScan> {
       if (!isCursor(cursor)) return { cursor: await initialCursor(chain), found: [] }
       await chain.ready()
       const head = await confirmedHead(chain)
-      const read = BigInt(cursor.slice(0, cursor.indexOf(':')))
+      const read = numberOf(cursor)
       await requireInChain(chain, cursor)
       if (head <= read) return { cursor, found: [] }
       const { blocks, movements, found } = await readFrom(read + 1n, head)
@@ -96,7 +84,8 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       return { cursor: cursorOf(last), found, refills, isBehind: hexToBigInt(last.number) < head }
     },
     newestBlock: () => newestBlock(chain),
-    async scanBlocks(first, last) {
+    /** Finds deposits in these blocks. Throws when the last of them is not confirmed. */
+    async scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]> {
       await chain.ready()
       const head = await confirmedHead(chain)
       if (last > head)
@@ -112,7 +101,11 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       }
       return found
     },
-    async seeDeposits(cursor) {
+    /**
+     * Finds deposits in the blocks after the cursor whose deposits are not recorded yet, among the newest `LOOKED_MAX`.
+     * If the chain has replaced a block that was read, all of them are read again.
+     */
+    async seeDeposits(cursor: string): Promise<DepositSight> {
       // The cursor is a simulated network's: the chain has not been scanned yet.
       if (!isCursor(cursor)) return { seen: [], readUpTo: 0n, isBehind: true }
       await chain.ready()
@@ -120,8 +113,10 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       const latest = hexToBigInt(await newestBlock(chain))
       const oldest = latest - LOOKED_MAX > readUpTo ? latest - LOOKED_MAX : readUpTo
       const goesOn =
-        looked !== undefined && numberOf(looked) >= oldest && (await isInChain(chain, looked, latest))
-      let last = goesOn ? looked : undefined
+        lastUnconfirmed !== undefined &&
+        numberOf(lastUnconfirmed) >= oldest &&
+        (await isInChain(chain, lastUnconfirmed, latest))
+      let last = goesOn ? lastUnconfirmed : undefined
       const seen: FoundDeposit[] = []
       for (let next = last === undefined ? oldest + 1n : numberOf(last) + 1n; next <= latest;) {
         const part = await readFrom(next, latest, async (movements) =>
@@ -135,7 +130,7 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       return {
         seen: seen.flatMap(({ block, ...one }) => (block ? { ...one, block } : [])),
         readUpTo,
-        recorded: () => void (looked = last),
+        recorded: () => void (lastUnconfirmed = last),
       }
     },
   }
@@ -163,14 +158,18 @@ const cursorOf = ({ number, hash }: Pick<Block, 'number' | 'hash'>) => `${hexToB
 
 async function blocksAt(chain: EvmChain, first: bigint, last: bigint): Promise<Block[]> {
   const numbers = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
-  return all<Block>(chain, numbers, true)
+  return blocksByNumber<Block>(chain, numbers, true)
 }
 
 /** Blocks without their transactions. */
 export const headersAt = (chain: EvmChain, numbers: readonly bigint[]) =>
-  all<Omit<Block, 'transactions'>>(chain, numbers, false)
+  blocksByNumber<Omit<Block, 'transactions'>>(chain, numbers, false)
 
-async function all<T>({ node }: EvmChain, numbers: readonly bigint[], full: boolean): Promise<T[]> {
+async function blocksByNumber<T>(
+  { node }: EvmChain,
+  numbers: readonly bigint[],
+  full: boolean,
+): Promise<T[]> {
   const blocks = await node.all<T | null>(
     numbers.map((number) => ['eth_getBlockByNumber', at(number), full] as const),
   )
@@ -190,7 +189,7 @@ async function isInChain(chain: EvmChain, cursor: string, latest: bigint): Promi
 
 /** Throws ChainReorganised unless the block of a cursor is in the chain. Asks more than once. */
 async function requireInChain(chain: EvmChain, cursor: string): Promise<void> {
-  const number = BigInt(cursor.slice(0, cursor.indexOf(':')))
+  const number = numberOf(cursor)
   for (let asked = 0; ; asked++) {
     const [block] = await headersAt(chain, [number])
     if (cursorOf(block!) === cursor) return
@@ -289,7 +288,11 @@ function mayHaveTransfers({ logsBloom, transactions }: Block, tokens: readonly H
 const EVM_NETWORKS = CRYPTO_NETWORKS.filter((network) => NETWORKS[network].family === 'evm')
 
 /** The deposits among these movements. Their addresses are marked for sweeping. */
-async function ours(db: Database, chain: EvmChain, movements: BlockMovement[]): Promise<FoundDeposit[]> {
+async function markedDeposits(
+  db: Database,
+  chain: EvmChain,
+  movements: BlockMovement[],
+): Promise<FoundDeposit[]> {
   const found = await arrivedAmong(db, chain, movements)
   await noteHoldings(
     db,
@@ -310,7 +313,7 @@ async function arrivedAmong(db: Database, chain: EvmChain, movements: BlockMovem
     `
     select d.customer_id, d.address, array(
       select unnest(s.crypto_tx_hash || s.replaced)
-      from evm_sweeps s
+      from sweeps s
       where s.customer_id = d.customer_id and s.network = $3 and s.address = d.address and s.kind = 'TOP_UP'
     ) as top_ups
     from deposit_addresses d

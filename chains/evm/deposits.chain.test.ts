@@ -667,7 +667,7 @@ describe('for an operator', () => {
     const recorded = `select from incoming_transfers where crypto_tx_hash = $1 and state = 'CREDITED'`
     expect((await service.db.query(recorded, [hash])).rowCount).toBe(1)
     // The amount is held, and will be swept.
-    const { rowCount } = await service.db.query('select from evm_holdings where address = $1', [address])
+    const { rowCount } = await service.db.query('select from address_holdings where address = $1', [address])
     expect(rowCount).toBe(1)
     const plain = await give(address, 'ETH', '1')
     await mine(CONFIRMATIONS)
@@ -791,7 +791,7 @@ describe('for an operator', () => {
 })
 
 test('an address that Bursar did not give out is neither custody, nor swept, nor credited by hand', async () => {
-  await service.owner.query('delete from evm_holdings')
+  await service.owner.query('delete from address_holdings')
   const adapter = adapterOf({ areGiven: givenBy(ROW_MACS) })
   const { customer, address } = await newPlace(adapter)
   const planted = privateKeyToAccount(generatePrivateKey()).address
@@ -822,16 +822,16 @@ test('an address that Bursar did not give out is neither custody, nor swept, nor
   expect((await adapter.status!()).held).toMatchObject({ ETH: '1' })
   const networks: Networks = new Map([['ETHEREUM', adapter]])
   await sweepDepositAddresses({ ...service, networks })
-  const { rows } = await service.db.query('select address from evm_sweeps where address = any ($1)', [
+  const { rows } = await service.db.query('select address from sweeps where address = any ($1)', [
     [address, planted],
   ])
   expect(rows).toEqual([{ address }])
-  await service.owner.query('delete from evm_sweeps where address = $1', [address])
+  await service.owner.query('delete from sweeps where address = $1', [address])
 })
 
 describe('an amount swept beyond the known deposits', () => {
   // The amounts that other tests left at their addresses are not swept.
-  beforeEach(() => service.owner.query('delete from evm_holdings').then(() => undefined))
+  beforeEach(() => service.owner.query('delete from address_holdings').then(() => undefined))
 
   const auditAt = async (address: string) => {
     const found: Unattributed[] = []
@@ -923,7 +923,7 @@ describe('an amount swept beyond the known deposits', () => {
     await rounds(adapter)
     await sweepAll(adapter)
     const { rows } = await service.db.query<{ kind: string; asset: string }>(
-      `select kind, asset from evm_sweeps where address = $1 and state = 'DONE' order by id`,
+      `select kind, asset from sweeps where address = $1 and state = 'DONE' order by id`,
       [address],
     )
     expect(rows.map(({ kind, asset }) => `${kind} ${asset}`)).toEqual(
@@ -931,7 +931,7 @@ describe('an amount swept beyond the known deposits', () => {
     )
     expect(await auditAt(address)).toEqual([])
     const { rowCount } = await service.db.query(
-      'select from evm_sweeps where address = $1 and audit_block is not null',
+      'select from sweeps where address = $1 and audit_block is not null',
       [address],
     )
     expect(rowCount).toBe(0)
@@ -952,13 +952,13 @@ describe('an amount swept beyond the known deposits', () => {
     const [odd] = addresses
     const toAudit = async () => {
       const { rows } = await service.db.query<{ address: string }>(
-        'select address from evm_sweeps where address = any ($1) and audit_block is not null',
+        'select address from sweeps where address = any ($1) and audit_block is not null',
         [addresses],
       )
       return rows.map(({ address }) => address)
     }
     expect((await toAudit()).sort()).toEqual(addresses.toSorted())
-    await refusing(service, 'evm_sweeps', `address <> '${odd}' or audit_block is not null`, async () => {
+    await refusing(service, 'sweeps', `address <> '${odd}' or audit_block is not null`, async () => {
       const failure = await auditSweeps(service.db, 'ETHEREUM', () => undefined).catch(
         (error: unknown) => error,
       )
@@ -1067,7 +1067,7 @@ describe('a deposit without enough confirmations', () => {
       params: [hash],
     } as never)
     await see(adapter)
-    const { rowCount } = await service.db.query('select from evm_holdings where address = $1', [address])
+    const { rowCount } = await service.db.query('select from address_holdings where address = $1', [address])
     expect(rowCount).toBe(0)
     await reorganise(1)
     await mine(2)
@@ -1157,7 +1157,7 @@ describe('a reorganisation deeper than the confirmations', () => {
   })
 
   test('that removed sweeps: their bytes are broadcast again after an operator resumes', async () => {
-    await service.owner.query('delete from evm_holdings')
+    await service.owner.query('delete from address_holdings')
     const hotWallet = privateKeyToAccount(generatePrivateKey())
     const adapter = adapterOf({ hotWallet })
     const { address } = await newPlace(adapter)
@@ -1176,7 +1176,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     const swept = await at(hotWallet.address)
     expect(await at(address)).toBe(0n)
     const { rows } = await service.db.query<{ crypto_tx_hash: Hex }>(
-      `select crypto_tx_hash from evm_sweeps where address = $1 and state = 'DONE'`,
+      `select crypto_tx_hash from sweeps where address = $1 and state = 'DONE'`,
       [address],
     )
     await reorganise(Number((await anvil.chain.getBlockNumber({ cacheTime: 0 })) - before))
@@ -1192,7 +1192,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     expect(await at(hotWallet.address)).toBe(swept)
     await sweepOnce()
     expect((await adapter.status!()).held.ETH).toBe(formatAmount(swept, 18))
-    const { rowCount } = await service.db.query('select from evm_sweeps where address = $1', [address])
+    const { rowCount } = await service.db.query('select from sweeps where address = $1', [address])
     expect(rowCount).toBe(1)
   })
 

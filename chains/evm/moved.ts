@@ -6,9 +6,10 @@ import { standingsOf } from './confirmations.ts'
 import { acknowledgeNonce } from './nonces.ts'
 import { offChain, walletAt, walletsOf, type EvmChain } from './chain.ts'
 import { feePaid } from './fees.ts'
-import { addressIn, parse, signedBy, TRANSFER_TOPIC } from './transaction.ts'
+import { addressIn, parse, TRANSFER_TOPIC } from './transaction.ts'
 import type { Receipt } from './node.ts'
 import { requireSecondWord } from './second-word.ts'
+import { underWayOf } from './taken-back.ts'
 import type { BroughtOnChain, MovedOnChain } from '../../src/networks/network.ts'
 
 /** A transaction in a node's answer. */
@@ -106,19 +107,10 @@ async function readEffect(db: Queryable, chain: EvmChain, hash: string) {
  */
 async function requireNotUnderWay(
   tx: Transaction,
-  { network, hotWallet }: EvmChain,
+  chain: EvmChain,
   { hash, nonce }: { hash: string; nonce: number },
 ): Promise<void> {
-  const { rows } = await tx.query<{ transfer_id: string | null; raw_transaction: Buffer }>(
-    `
-    select transfer_id, raw_transaction from outgoing_transfers
-    where network = $1 and due_at is not null and state in ('ASKED', 'SIGNED', 'BROADCAST')
-    union all
-    select null, raw_transaction from evm_sweeps
-    where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
-    [network],
-  )
-  const own = await signedBy(hotWallet.address, rows)
+  const own = await underWayOf(tx, chain)
   const underWay = own.find(({ raw_transaction }) => parse(raw_transaction).nonce === nonce)
   if (underWay === undefined) return
   const { transfer_id } = underWay
@@ -139,8 +131,8 @@ async function isKnown(db: Queryable, { network }: EvmChain, hash: string): Prom
     union all select 1 from replaced_transactions r
       join outgoing_transfers b on b.customer_id = r.customer_id and b.transfer_id = r.transfer_id
       where b.network = $1 and r.crypto_tx_hash = $2
-    union all select 1 from evm_sweeps where network = $1 and crypto_tx_hash = $2
-    union all select 1 from evm_sweeps where network = $1 and replaced <> '{}' and replaced @> array[$2]
+    union all select 1 from sweeps where network = $1 and crypto_tx_hash = $2
+    union all select 1 from sweeps where network = $1 and replaced <> '{}' and replaced @> array[$2]
     union all select 1 from acknowledged_transactions where network = $1 and crypto_tx_hash = $2`,
     [network, hash],
   )

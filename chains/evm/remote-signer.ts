@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import assert from 'node:assert/strict'
 import type { Hex, TransactionSerialized } from 'viem'
 import { Agent, request } from 'undici'
-import type { SigningEvidence } from '../../src/contract/approval.ts'
+import type { SignedStatement, SigningEvidence } from '../../src/contract/approval.ts'
 import type { AskedWithdrawal, SignedTransaction, SignerAnswer } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { SIGNER_RECHECK_MS, type WaitingReason } from '../../src/networks/waiting.ts'
@@ -27,7 +27,7 @@ export interface AskedSigner {
 
 export interface SignerClient extends Required<AskedSigner> {
   /** Changes its journal, with the approvals of people. Throws an Error where it refuses. */
-  change(change: object, approvals: readonly { jws: string }[]): Promise<{ signed?: string }>
+  change(change: object, approvals: readonly SignedStatement[]): Promise<{ signed?: string }>
 }
 
 const TIMEOUT_MS = 10_000

@@ -100,27 +100,24 @@ async function lostNonces(db: Database, chain: EvmChain): Promise<number[]> {
   const next = await used()
   if ((await mined()) >= next) return []
   // The count comes second: a transaction that is mined in between is under way, or already in the count.
-  const underWay = await noncesUnderWay(db, chain)
+  const underWay = await underWayOf(db, chain)
+  const nonces = new Set(underWay.map(({ raw_transaction }) => parse(raw_transaction).nonce))
   const first = await mined()
-  return noncesBetween(first, next).filter((nonce) => !underWay.has(nonce))
+  return noncesBetween(first, next).filter((nonce) => !nonces.has(nonce))
 }
 
-/** The bytes of the hot wallet's transactions that are signed and have not ended. */
-async function bytesUnderWay(db: Queryable, { network, hotWallet }: EvmChain): Promise<Buffer[]> {
-  const { rows } = await db.query<{ raw_transaction: Buffer }>(
+/** The hot wallet's transactions that are signed and have not ended; without a transfer's id for gas for sweeping. */
+export async function underWayOf(db: Queryable, { network, hotWallet }: EvmChain) {
+  const { rows } = await db.query<{ transfer_id: string | null; raw_transaction: Buffer }>(
     `
-    select raw_transaction from outgoing_transfers
+    select transfer_id, raw_transaction from outgoing_transfers
     where network = $1 and due_at is not null and state in ('ASKED', 'SIGNED', 'BROADCAST')
     union all
-    select raw_transaction from evm_sweeps
+    select null, raw_transaction from sweeps
     where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
     [network],
   )
-  return (await signedBy(hotWallet.address, rows)).map(({ raw_transaction }) => raw_transaction)
-}
-
-async function noncesUnderWay(db: Queryable, chain: EvmChain): Promise<Set<number>> {
-  return new Set((await bytesUnderWay(db, chain)).map((raw) => parse(raw).nonce))
+  return signedBy(hotWallet.address, rows)
 }
 
 // ---------------------------------------------------------------------------------------------- by their nonces
@@ -178,7 +175,7 @@ async function endedTopUps(db: Queryable, { network }: EvmChain, before: string 
   const { rows } = await db.query<Candidate & { created_at: string }>(
     `
     select customer_id, null as transfer_id, address, crypto_tx_hash, raw_transaction, created_at
-    from evm_sweeps
+    from sweeps
     where network = '${network}' and kind = 'TOP_UP' and state in ('DONE', 'FAILED')
       and ($1::timestamptz is null or created_at <= $1)
     order by created_at desc

@@ -2,7 +2,7 @@ import type { Database, Queryable } from '../../src/db/database.ts'
 import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
 import { givenAmong, type AreGiven } from '../../src/networks/given-addresses.ts'
 
-/** What deposit addresses hold, as `evm_holdings` records it. */
+/** What deposit addresses hold, as `address_holdings` records it. */
 
 /**
  * Marks a balance to be read again: the chain has none where this database has one, as after a sweep that a restored
@@ -14,7 +14,7 @@ export async function markStale(
   { customer_id, address, asset }: { customer_id: string; address: string; asset: string },
 ): Promise<void> {
   await db.query(
-    `update evm_holdings set stale_at = (select clock_timestamp())
+    `update address_holdings set stale_at = (select clock_timestamp())
      where customer_id = $1 and network = $2 and address = $3 and asset = $4`,
     [customer_id, network, address, asset],
   )
@@ -33,7 +33,7 @@ export interface Holding {
 
 /** In SQL, whether the address of a row `h` has a sweep under way. */
 export const UNDER_WAY = `exists (
-  select 1 from evm_sweeps s
+  select 1 from sweeps s
   where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
     and s.state in ('SIGNED', 'BROADCAST'))`
 
@@ -56,7 +56,7 @@ export async function heldAtAddresses(
   const { rows } = await db.query<Holding & { is_uncertain: boolean }>(
     `
     select h.customer_id, h.address, h.asset, h.account, h.balance, h.stale_at is not null or ${UNDER_WAY} as is_uncertain
-    from evm_holdings h
+    from address_holdings h
     where h.network = $1 and h.asset = any ($2) and (h.balance > 0 or h.stale_at is not null)
     order by h.customer_id`,
     [chain.network, assets],

@@ -57,7 +57,7 @@ export async function selectUnderWay(
            s.lost_since is not null as lost, s.signed_at < clock_timestamp() - make_interval(secs => $2::float8 / 1000) as stuck,
            (select d.derivation from deposit_addresses d
             where d.customer_id = s.customer_id and d.address = s.address limit 1) as derivation
-    from evm_sweeps s
+    from sweeps s
     where s.network = $1 and s.state in ('SIGNED', 'BROADCAST')
       and ($3::text is null or s.state = $3) and ($4::text is null or s.kind = $4)
     order by s.signed_at
@@ -96,7 +96,7 @@ export async function insertSweep(
   const id = newId(now)
   await tx.query(
     `
-    insert into evm_sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction,
+    insert into sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction,
                             crypto_tx_hash, replaced, created_at, signed_at)
     values ($1, $2, $3, $4, $5, $6, $7, 'SIGNED', $8, $9, '{}', $10, $10)`,
     [customer_id, id, network, address, kind, asset, amount, raw_transaction, crypto_tx_hash, now.text],
@@ -141,7 +141,7 @@ export async function collectingFailures(
 /** Sets the state, unless another worker has changed the state or the bytes since they were read. */
 export async function setState(db: Database, one: Sweep, state: 'SIGNED' | 'BROADCAST'): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update evm_sweeps set state = $5, lost_since = null
+    `update sweeps set state = $5, lost_since = null
      where customer_id = $1 and id = $2 and state = $3 and crypto_tx_hash = $4 and (state <> $5 or lost_since is not null)`,
     [one.customer_id, one.id, one.state, one.crypto_tx_hash, state],
   )
@@ -156,7 +156,7 @@ export async function isLost(db: Database, one: Sweep): Promise<boolean> {
   const { rows } = await db.query<{ is_lost: boolean }>(
     `
     with lost as (
-      update evm_sweeps set lost_since = coalesce(lost_since, (select clock_timestamp()))
+      update sweeps set lost_since = coalesce(lost_since, (select clock_timestamp()))
       where customer_id = $1 and id = $2 and state = $3 and crypto_tx_hash = $4
       returning lost_since
     )
@@ -193,7 +193,7 @@ export async function endSweep(
     // This locks the row: of two workers that end the sweep, the second finds it ended and posts nothing.
     const { rowCount } = await tx.query(
       `
-      update evm_sweeps
+      update sweeps
       set state = $3, crypto_tx_hash = $4, network_fee = $5, amount = coalesce($6, amount),
           ended_at = (select clock_timestamp()), audit_block = $7
       where customer_id = $1 and id = $2 and state = $8`,
@@ -202,7 +202,7 @@ export async function endSweep(
     if (rowCount === 0) return false
     await tx.query(
       `
-      update evm_holdings set stale_at = (select clock_timestamp())
+      update address_holdings set stale_at = (select clock_timestamp())
       where customer_id = $1 and network = $2 and address = $3 and ($4::text is null or asset = $4)`,
       [customer_id, network, address, asset],
     )

@@ -584,7 +584,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       }),
     )
     const { rows } = await service.db.query<{ state: string; count: number }>(
-      `select state, count(*)::int from evm_sweeps where network = 'SOLANA' group by state`,
+      `select state, count(*)::int from sweeps where network = 'SOLANA' group by state`,
     )
     expect(rows).toEqual([{ state: 'DONE', count: 2 * lives }])
     expect(await books.paid('SOL')).toBe(BigInt(2 * lives) * 5_000n)
@@ -605,10 +605,10 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       await adapter.sweep!(round())
       wallet.node.pool.clear()
       await service.owner.query(
-        `update evm_sweeps set lost_since = (select clock_timestamp() - interval '301 s') where lost_since is not null and state <> 'DONE'`,
+        `update sweeps set lost_since = (select clock_timestamp() - interval '301 s') where lost_since is not null and state <> 'DONE'`,
       )
       await prepare(wallet)
-      const { rows } = await service.db.query(`select state, network_fee from evm_sweeps order by id`)
+      const { rows } = await service.db.query(`select state, network_fee from sweeps order by id`)
       expect(rows.map(({ state }) => state as string)).toEqual(['DONE', 'VOID', 'DONE'])
       const one = await withdraw(customer, 'SOL', '1')
       await settleAll(wallet)

@@ -5,7 +5,7 @@ import { GAS_ASSET, NETWORK, offChain, type Facts } from './chain.ts'
 import { associatedOf } from './instructions.ts'
 
 /**
- * The accounts of deposit addresses, as `evm_holdings` records them: the address itself for SOL, and its associated account of
+ * The accounts of deposit addresses, as `address_holdings` records them: the address itself for SOL, and its associated account of
  * each token. Each has a place of its own to read on from.
  */
 
@@ -58,12 +58,12 @@ export async function keepAccounts(
   )
   await db.query(
     `
-    insert into evm_holdings (customer_id, network, address, asset, account, balance)
+    insert into address_holdings (customer_id, network, address, asset, account, balance)
     select customer_id, $1, address, asset, account, 0
     from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) as s (customer_id, address, asset, account)
     on conflict (customer_id, network, address, asset) do update
       set account = excluded.account, signature = null, balance = 0, stale_at = null
-      where evm_holdings.account is distinct from excluded.account`,
+      where address_holdings.account is distinct from excluded.account`,
     [NETWORK, ...arraysOf(accounts, 'customer_id', 'address', 'asset', 'account')],
   )
 }
@@ -78,7 +78,7 @@ export async function fillAccounts(db: Database, tokens: Tokens): Promise<boolea
     select d.customer_id, d.address
     from deposit_addresses d
     where d.crypto_network = $1 and d.derivation is not null and cardinality($2::text[]) > (
-      select count(*) from evm_holdings h
+      select count(*) from address_holdings h
       where h.customer_id = d.customer_id and h.network = $1 and h.address = d.address and h.asset = any ($2)
         and h.account is not null)
     order by random()
@@ -98,7 +98,7 @@ export async function selectNext(
 ): Promise<DepositAccount[]> {
   const { rows } = await db.query<DepositAccount>(
     `
-    select ${COLUMNS} from evm_holdings h
+    select ${COLUMNS} from address_holdings h
     where h.network = $1 and h.account > $2 and h.asset = any ($4)
     order by h.account limit $3`,
     [NETWORK, after, limit, assetsOf(tokens)],
@@ -110,7 +110,7 @@ export async function selectNext(
 export async function selectStale(db: Database, tokens: Tokens, limit: number): Promise<DepositAccount[]> {
   const { rows } = await db.query<DepositAccount>(
     `
-    select ${COLUMNS} from evm_holdings h
+    select ${COLUMNS} from address_holdings h
     where h.network = $1 and h.stale_at is not null and h.account is not null and h.asset = any ($3)
     order by random()
     limit $2`,
@@ -125,7 +125,7 @@ export async function accountsAmong(
   accounts: readonly string[],
 ): Promise<Map<string, Pick<DepositAccount, 'address' | 'asset' | 'account'>>> {
   const { rows } = await db.query<Pick<DepositAccount, 'address' | 'asset' | 'account'>>(
-    'select address, asset, account from evm_holdings where network = $1 and account = any ($2)',
+    'select address, asset, account from address_holdings where network = $1 and account = any ($2)',
     [NETWORK, [...new Set(accounts)]],
   )
   return new Map(rows.map((row) => [row.account, row]))
@@ -148,7 +148,7 @@ export async function keepRead(tx: Queryable, read: readonly ReadUpTo[]): Promis
   if (read.length === 0) return
   await tx.query(
     `
-    update evm_holdings h
+    update address_holdings h
     set signature = r.signature, balance = r.balance,
         -- A sweep may have ended since the account was looked at.
         stale_at = case when r.is_done and h.stale_at is not distinct from r.stale_at then null

@@ -217,14 +217,53 @@ async function readAccount(
   // Somebody with the database role could name an account where others are paid.
   if (accountOf(tokens, address, asset) !== account)
     throw new Error('it was changed in the database, or the node has another mint')
-  const before = onChain(asset, one.balance)
   const state = await listMore(chain, unexplained, one)
   // Later ones are read in the next round.
   const listed = state.isCut ? state.listed : state.listed.filter(({ slot }) => BigInt(slot) <= at)
-  const isAll = listed.length === state.listed.length
   const unread = state.isWhole
     ? listed.filter(({ signature: hash, err }) => err === null && !state.known.has(hash))
     : []
+  const { found, read, failure } = await readUnread(chain, db, state, one, unread)
+  const before = onChain(asset, one.balance)
+  const reading = {
+    ...{ customer_id, address, asset, signature, stale_at, found, units: before },
+    ...{ isDone: false, hasMoved: read > 0, isBehind: false, complaint: undefined },
+  }
+  if (!state.isWhole || read < unread.length) {
+    const unshown =
+      one.is_late && state.isWhole && read === 0
+        ? `the node lists its transaction ${unread.at(-1)!.signature}, and does not show it`
+        : undefined
+    return { ...reading, isBehind: read > 0 || !state.isWhole, complaint: failure ?? unshown }
+  }
+  const units = listed.reduce((sum, { signature: hash }) => sum + (state.known.get(hash) ?? 0n), before)
+  const newest = listed[0]?.signature ?? signature
+  if (state.isCut) {
+    unexplained.delete(account)
+    return { ...reading, signature: newest, units: least0(units), isBehind: true }
+  }
+  // Nothing new was listed for a while. What is there counts as held, and a person is told.
+  const isGivenUp = units !== held && one.is_late && read === 0
+  if (units === held || isGivenUp) {
+    unexplained.delete(account)
+    // What made it stale may be among the later ones.
+    const isDone = stale_at === null || listed.length === state.listed.length
+    const complaint = isGivenUp ? UNEXPLAINED : undefined
+    return { ...reading, signature: newest, units: held, isDone, complaint }
+  }
+  Object.assign(state, { listed: [], isWhole: false })
+  return reading
+}
+
+/** Reads the oldest of these transactions of an account, and keeps by how much each changed it. */
+async function readUnread(
+  chain: SolanaChain,
+  db: Database,
+  { known }: Unexplained,
+  { address, asset, account }: DepositAccount,
+  unread: Unexplained['listed'],
+) {
+  const { tokens } = await chain.facts()
   const found: FoundDeposit[] = []
   let read = 0
   let failure: NodeFailure | undefined
@@ -237,36 +276,10 @@ async function readAccount(
     if (made === undefined) return
     const change = changeIn(chain, tokens, made, { hash, address, asset, account })
     if (await isDeposit(db, change)) found.push(change.deposit)
-    state.known.set(hash, change.units)
+    known.set(hash, change.units)
     read += 1
   })
-  const reading = { ...{ customer_id, address, asset, signature, stale_at, found }, units: before }
-  const isAllRead = state.isWhole && read === unread.length
-  if (!isAllRead)
-    return {
-      ...{ ...reading, isDone: false, hasMoved: read > 0, isBehind: read > 0 || !state.isWhole },
-      complaint:
-        failure ??
-        (one.is_late && state.isWhole && read === 0
-          ? `the node lists its transaction ${unread.at(-1)!.signature}, and does not show it`
-          : undefined),
-    }
-  const units = listed.reduce((sum, { signature: hash }) => sum + (state.known.get(hash) ?? 0n), before)
-  const newest = listed[0]?.signature ?? signature
-  const isExplained = units === held && !state.isCut
-  // Nothing new was listed for a while. What is there counts as held, and a person is told.
-  const isGivenUp = !isExplained && !state.isCut && one.is_late && read === 0
-  if (isExplained || isGivenUp || state.isCut) {
-    unexplained.delete(account)
-    return {
-      ...{ ...reading, signature: newest, units: state.isCut ? least0(units) : held },
-      // What made it stale may be among the later ones.
-      ...{ isDone: !state.isCut && (stale_at === null || isAll), hasMoved: read > 0, isBehind: state.isCut },
-      complaint: isGivenUp ? UNEXPLAINED : undefined,
-    }
-  }
-  Object.assign(state, { listed: [], isWhole: false })
-  return { ...reading, isDone: false, hasMoved: read > 0, isBehind: false, complaint: undefined }
+  return { found, read, failure }
 }
 
 const least0 = (units: bigint) => (units < 0n ? 0n : units)

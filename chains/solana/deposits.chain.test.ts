@@ -213,7 +213,7 @@ const recorded = async (address: Address) =>
 const sweepsOf = async (address: Address) =>
   (
     await service.db.query<{ state: string; asset: string; crypto_tx_hash: string; raw_transaction: Buffer }>(
-      `select state, asset, crypto_tx_hash, raw_transaction from evm_sweeps where address = $1 and kind = 'SWEEP' order by id`,
+      `select state, asset, crypto_tx_hash, raw_transaction from sweeps where address = $1 and kind = 'SWEEP' order by id`,
       [address],
     )
   ).rows
@@ -344,7 +344,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
 
     test('that one of our own withdrawals pays have its place, and accounts that are missing are made', async () => {
       const [from, to] = [await newPlace(), await newPlace()]
-      await service.owner.query('delete from evm_holdings where address = $1', [to.address])
+      await service.owner.query('delete from address_holdings where address = $1', [to.address])
       await credit(service.ledger, from.customer, 'SOL', '10')
       const { body } = await from.customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
         profile_id: from.customer.profile_id,
@@ -376,7 +376,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
           select $1, gen_random_uuid(), clock_timestamp(), $2, 'SOLANA', address, 'NO_CONVERSION', 'none/0'
           from unnest($3::text[]) as s (address)
         )
-        insert into evm_holdings (customer_id, network, address, asset, account, balance)
+        insert into address_holdings (customer_id, network, address, asset, account, balance)
         select $1, 'SOLANA', address, asset, account, 0
         from unnest($3::text[], $4::text[], $5::text[], $6::text[]) as s (sol, usdc, pyusd, usdg)
         cross join lateral (values ('SOL', sol, sol), ('USDC', sol, usdc), ('PYUSD', sol, pyusd), ('USDG', sol, usdg))
@@ -392,7 +392,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       // The unchanged account that each round reads is mostly one of these, whose keys nobody has.
       for (let times = 0; times < 6; times++) await round().catch(() => undefined)
       const [looks, lists] = [callsOf('getMultipleAccounts'), callsOf('getSignaturesForAddress')]
-      await service.owner.query(`delete from evm_holdings where customer_id = $1`, [
+      await service.owner.query(`delete from address_holdings where customer_id = $1`, [
         (await ids()).customer_id,
       ])
       await service.owner.query(`delete from deposit_addresses where derivation = 'none/0'`)
@@ -419,7 +419,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       expect(await depositsOf(customer)).toEqual(['2 SOL'])
       // The first is found by nobody yet, but what is there is more than what was read.
       const { rows } = await service.db.query(
-        `select stale_at is not null as is_stale from evm_holdings where address = $1 and asset = 'SOL'`,
+        `select stale_at is not null as is_stale from address_holdings where address = $1 and asset = 'SOL'`,
         [address],
       )
       expect(rows).toEqual([{ is_stale: true }])
@@ -437,7 +437,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
           : next()
       await round()
       await round()
-      const stale = `update evm_holdings set stale_at = (select clock_timestamp() - interval '1 hour') where address = $1 and stale_at is not null`
+      const stale = `update address_holdings set stale_at = (select clock_timestamp() - interval '1 hour') where address = $1 and stale_at is not null`
       expect(await service.db.query(stale, [address])).toMatchObject({ rowCount: 1 })
       // No lag explains it: a person is told, and reads the block.
       await expect(round()).rejects.toThrow('1 addresses of SOLANA were not read')
@@ -471,7 +471,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       }
       await round()
       const { rows } = await service.db.query<{ balance: string }>(
-        `select trim_scale(balance)::text as balance from evm_holdings
+        `select trim_scale(balance)::text as balance from address_holdings
          where address = $1 and asset = 'SOL' and stale_at is null`,
         [address],
       )
@@ -562,7 +562,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       const [{ customer, address }, changed] = [await newPlace(), await newPlace()]
       const { customer_id } = changed.customer
       await service.owner.query(
-        `update evm_holdings set asset = 'NONE', balance = 7, stale_at = (select clock_timestamp())
+        `update address_holdings set asset = 'NONE', balance = 7, stale_at = (select clock_timestamp())
          where customer_id = $1 and asset = 'SOL'`,
         [customer_id],
       )
@@ -573,7 +573,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       await rounds(newAdapter())
       expect(await depositsOf(customer)).toEqual(['1 SOL'])
       await requireAgreement()
-      await service.owner.query(`delete from evm_holdings where customer_id = $1`, [customer_id])
+      await service.owner.query(`delete from address_holdings where customer_id = $1`, [customer_id])
       await service.owner.query(`update deposit_addresses set address = $2 where customer_id = $1`, [
         customer_id,
         changed.address,
@@ -584,7 +584,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       const { customer, address } = await newPlace()
       const rich = newAddress()
       const change = (asset: string, account: string) =>
-        service.db.query(`update evm_holdings set account = $3 where address = $1 and asset = $2`, [
+        service.db.query(`update address_holdings set account = $3 where address = $1 and asset = $2`, [
           ...[address, asset, account],
         ])
       const usdc = associatedOf(address, mints.USDC, TOKEN)

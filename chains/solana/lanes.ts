@@ -76,7 +76,7 @@ export async function openLanes(
     const nonce = nonceOf(accounts.get(account), chain.hotWallet.address)
     return nonce === undefined ? [] : [{ nonceAccount: account, nonce, signs }]
   })
-  const rows = await lockRows(
+  const rows = await lockLanes(
     tx,
     values.map(({ nonceAccount }) => nonceAccount),
   )
@@ -110,7 +110,10 @@ export async function openLanes(
 }
 
 /** Locks the rows of nonce accounts until the transaction ends. */
-export async function lockRows(tx: Transaction, accounts: readonly Address[]): Promise<Map<string, LaneRow>> {
+export async function lockLanes(
+  tx: Transaction,
+  accounts: readonly Address[],
+): Promise<Map<string, LaneRow>> {
   await tx.query(
     `insert into solana_lanes (network, nonce_account) select $1, account from unnest($2::text[]) as s (account)
      on conflict (network, nonce_account) do nothing`,
@@ -208,7 +211,7 @@ export async function keepUsed(
 
 /** Acknowledges a transaction of a lane that was signed without this database: it does not block the lane any more. */
 export async function acknowledgeOn(tx: Transaction, account: Address, hash: string): Promise<void> {
-  await lockRows(tx, [account])
+  await lockLanes(tx, [account])
   await tx.query(
     `update solana_lanes set acknowledged = array_append(acknowledged, $3) where network = $1 and nonce_account = $2`,
     [NETWORK, account, hash],

@@ -23,7 +23,7 @@ import { send } from './send.ts'
 import { parse, SIGNATURE_FEE, signBriefly } from './transaction.ts'
 
 /**
- * Makes the missing nonce accounts of the hot wallet. Each is recorded like gas that is sent to a deposit address (evm_sweeps):
+ * Makes the missing nonce accounts of the hot wallet. Each is recorded like gas that is sent to a deposit address (sweeps):
  * kept before it is broadcast, followed to its end, and its fee posted in the transaction that ends it. The rent stays the
  * platform's, and counts as held. Making an account that is there fails, so that no repeat can make two.
  */

@@ -141,7 +141,7 @@ async function ownerOf(
 
 async function isKnown(tx: Queryable, hash: string): Promise<boolean> {
   if ((await selectPayees(tx, NETWORK, [hash])).size > 0) return true
-  const { rowCount } = await tx.query(`select 1 from evm_sweeps where network = $1 and crypto_tx_hash = $2`, [
+  const { rowCount } = await tx.query(`select 1 from sweeps where network = $1 and crypto_tx_hash = $2`, [
     NETWORK,
     hash,
   ])

@@ -160,19 +160,33 @@ async function endOfNonce(
   withdrawal: BroadcastWithdrawal,
 ): Promise<NonceEnd | undefined> {
   const payment = parsePayment(withdrawal.raw_transaction)
-  const touching = await signaturesOf(chain.rpc, payment.nonceAccount, null, PAGES_MAX)
-  for (const { signature } of (touching ?? []).slice(0, LOOKED_MAX)) {
-    if (hashesOf(withdrawal).includes(signature)) return undefined
-    const made = await madeTransaction(chain.rpc, signature)
-    if (made !== undefined && usesNonceOf(made, payment)) return usedBy(db, chain, withdrawal, signature)
-  }
-  return usedByUnseen(`its nonce of ${payment.nonceAccount}`, withdrawal.transfer_id)
+  const own = hashesOf(withdrawal)
+  const user = await userOfNonce(chain, payment, own)
+  if (user === undefined) return usedByUnseen(`its nonce of ${payment.nonceAccount}`, withdrawal.transfer_id)
+  return own.includes(user) ? undefined : usedBy(db, chain, withdrawal, user)
 }
 
-const usesNonceOf = ({ raw }: MadeTransaction, { nonceAccount, nonce, from }: ParsedPayment): boolean => {
-  const shown = parse(raw)
-  return shown.nonceAccount === nonceAccount && shown.lifetime === nonce && shown.signers.includes(from)
+/** The wallet and the value of its nonce account that a transaction uses up. */
+export type NonceUse = Pick<ParsedPayment, 'nonceAccount' | 'nonce' | 'from'>
+
+/** The transaction that has used a nonce: one of `own`, or another that the wallet's key has signed, by its own bytes. */
+export async function userOfNonce(
+  { rpc }: SolanaChain,
+  use: NonceUse,
+  own: readonly string[],
+): Promise<string | undefined> {
+  const touching = (await signaturesOf(rpc, use.nonceAccount, null, PAGES_MAX)) ?? []
+  for (const { signature } of touching.slice(0, LOOKED_MAX)) {
+    if (own.includes(signature)) return signature
+    const made = await madeTransaction(rpc, signature)
+    const shown = made && parse(made.raw)
+    if (shown?.hash === signature && shown.isSigned && usesNonceOf(shown, use)) return signature
+  }
+  return undefined
 }
+
+const usesNonceOf = (shown: ReturnType<typeof parse>, { nonceAccount, nonce, from }: NonceUse): boolean =>
+  shown.nonceAccount === nonceAccount && shown.lifetime === nonce && shown.signers.includes(from)
 
 /** Whether this transaction has used the nonce of a withdrawal's bytes, finalized (`NetworkAdapter.usedBy`). */
 export async function usedBy(
@@ -190,7 +204,7 @@ export async function usedBy(
   const shown = parse(made.raw)
   if (shown.hash !== hash || !shown.isSigned)
     return mayBeMined(`the node's answer for ${hash} is not signed as ${hash}`)
-  if (!usesNonceOf(made, kept)) return mayBeMined(`${hash} has another nonce, or another wallet signed it`)
+  if (!usesNonceOf(shown, kept)) return mayBeMined(`${hash} has another nonce, or another wallet signed it`)
   const accounts = await readAccounts(chain.rpc, [kept.nonceAccount])
   const value = nonceOf(accounts.get(kept.nonceAccount), kept.from)
   if (value === undefined || value === kept.nonce) return mayBeMined(`${hash} has not moved its nonce yet`)

@@ -86,7 +86,7 @@ const newestOfEach = (open: readonly ParsedPayment[]): Iterable<ParsedPayment> =
 /** What the making of lanes takes that is under way, in lamports. */
 async function makingLanes(tx: Transaction): Promise<bigint> {
   const { rows } = await tx.query<{ amount: string }>(
-    `select amount from evm_sweeps where customer_id = '${PLATFORM_ID}' and network = $1 and state in ('SIGNED', 'BROADCAST')`,
+    `select amount from sweeps where customer_id = '${PLATFORM_ID}' and network = $1 and state in ('SIGNED', 'BROADCAST')`,
     [NETWORK],
   )
   return rows.reduce((sum, { amount }) => sum + onChain(GAS_ASSET, amount) + SIGNATURE_FEE, 0n)

@@ -128,12 +128,16 @@ export const refusalOf = (
   status_details: { invalid_destination_address: { message, destination_address } },
 })
 
+/** Errors of the runtime about the account that is paid, by their names. */
+const DESTINATION_ERRORS =
+  /"(InsufficientFundsForRent|InvalidRentPayingAccount|RentEpochModified|ReadonlyLamportChange|InvalidWritableAccount)"/
+
 /** Simulates a payment without its nonce. A failure says nothing about the recipient for good: the payment waits. */
 async function tryOut(chain: SolanaChain, payment: SolanaPayment, withdrawal: Withdrawal): Promise<Decision> {
   const trial = await simulate(chain, instructionsOf(payment))
   if (trial.err === null) return { payment, unitLimit: trial.unitLimit }
   const err = JSON.stringify(trial.err)
-  if (withdrawal.asset === GAS_ASSET && /Rent|ReadonlyLamportChange|InvalidWritableAccount/.test(err))
+  if (withdrawal.asset === GAS_ASSET && DESTINATION_ERRORS.test(err))
     return {
       outcome: 'REFUSED',
       refusal: refusalOf(withdrawal, `the network refuses a transfer to it: ${err}`),

@@ -92,6 +92,20 @@ const DAY_LINES = ['In flight', 'Waiting for a person', 'In', 'Out'].map(
   (name) => `${name}, the last 24 hours`,
 )
 
+/** The page, in the light, and on a phone in the dark: without a serious fault, and no wider than the screen. */
+async function holdsEverywhere(page: Page, name: string) {
+  expect(await seriousFaults(page)).toEqual([])
+  await shoot(page, name)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await page.setViewportSize(PHONE)
+  // A chart is drawn again for its new width.
+  await expect.poll(() => isWithinWindow(page)).toBe(true)
+  expect(await seriousFaults(page)).toEqual([])
+  await shoot(page, `${name}-dark-phone`)
+  await page.setViewportSize(DESKTOP)
+  await page.emulateMedia({ colorScheme: 'light' })
+}
+
 describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest
   let bursar: BrowserTest['bursar']
@@ -578,22 +592,6 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(complaints).toEqual([])
   })
 
-  /** The page, in both schemes and on a phone: without a serious fault, and no wider than the screen. */
-  async function holdsEverywhere(page: Page, name: string) {
-    expect(await seriousFaults(page)).toEqual([])
-    await shoot(page, name)
-    await page.emulateMedia({ colorScheme: 'dark' })
-    expect(await seriousFaults(page)).toEqual([])
-    await shoot(page, `${name}-dark`)
-    await page.setViewportSize(PHONE)
-    // A chart is drawn again for its new width.
-    await expect.poll(() => isWithinWindow(page)).toBe(true)
-    expect(await seriousFaults(page)).toEqual([])
-    await shoot(page, `${name}-phone`)
-    await page.setViewportSize(DESKTOP)
-    await page.emulateMedia({ colorScheme: 'light' })
-  }
-
   test('an orchestration that failed shows its way, and opens the step that failed', async () => {
     const call = await remoteCaller(bursar.address, demo)
     const profile = { profile_id: demo.profile_id }
@@ -921,9 +919,10 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     await rm(folder, { recursive: true, force: true })
   })
 
+  const json = async (...args: string[]) =>
+    JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
+
   test('a link signs in once, and the page reads only', async () => {
-    const json = async (...args: string[]) =>
-      JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
     const { customer_id } = await json('customer', 'create', '--name', 'Acme')
     const named = ['--name', 'Ada', '--role', 'VIEWER', '--customer', customer_id!]
     const { operator_id } = await json('operator', 'create', ...named)
@@ -951,27 +950,13 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
   })
 
   test('clients and operators: a VIEWER reads them, and an ADMIN changes them', async () => {
-    const json = async (...args: string[]) =>
-      JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
     const { customer_id } = await json('customer', 'create', '--name', 'Staffed')
     const of = ['--customer', customer_id!]
-    const { client_id, client_secret } = await json(
-      'client',
-      'create',
-      ...of,
-      '--scopes',
-      'transfer:read_transfer',
-    )
-    const { operator_id: vera } = await json(
-      'operator',
-      'create',
-      '--name',
-      'Vera',
-      '--role',
-      'VIEWER',
-      ...of,
-    )
-    const { operator_id: adam } = await json('operator', 'create', '--name', 'Adam', '--role', 'ADMIN', ...of)
+    const scopes = ['--scopes', 'transfer:read_transfer']
+    const { client_id, client_secret } = await json('client', 'create', ...of, ...scopes)
+    const operator = async (name: string, role: string) =>
+      (await json('operator', 'create', '--name', name, '--role', role, ...of)).operator_id!
+    const [vera, adam] = [await operator('Vera', 'VIEWER'), await operator('Adam', 'ADMIN')]
     const signIn = async (operatorId: string) => {
       const { link } = await json('console', 'link', operatorId)
       const { page, complaints } = await openPage(started.context, link!)
@@ -980,32 +965,18 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
         page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
       return { page, complaints, open, row: (text: string) => page.locator('tbody tr', { hasText: text }) }
     }
-    /** The page in both schemes and on a phone, kept as pictures. */
-    const lookAt = async (page: Page, name: string) => {
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme })
-        for (const size of [DESKTOP, PHONE]) {
-          await page.setViewportSize(size)
-          expect(await isWithinWindow(page)).toBe(true)
-          expect(await seriousFaults(page)).toEqual([])
-          await shoot(page, `${name}-${colorScheme}-${size.width}`)
-        }
-      }
-      await page.setViewportSize(DESKTOP)
-    }
-
-    const viewer = await signIn(vera!)
+    const viewer = await signIn(vera)
     await viewer.open('API clients')
     await viewer.row('1 scope').getByText('APPROVED').waitFor()
     const changes = viewer.page.getByRole('button', { name: /Rotate|Delete|Disable|Enable|Admin/ })
     expect(await changes.count()).toBe(0)
     expect(await viewer.page.getByText('After a rotation').count()).toBe(0)
-    await lookAt(viewer.page, 'live-viewer-clients')
+    await holdsEverywhere(viewer.page, 'live-viewer-clients')
     await viewer.open('Operators')
     await viewer.row('Adam').getByText('ACTIVE').waitFor()
     expect(await changes.count()).toBe(0)
     expect(await viewer.page.getByText('Another role').count()).toBe(0)
-    await lookAt(viewer.page, 'live-viewer-operators')
+    await holdsEverywhere(viewer.page, 'live-viewer-operators')
     // The service refuses it, too: the page only leaves the button out.
     const refused = await viewer.page.evaluate(
       `fetch('/console/api/v2/api-creds/credentials/${client_id}', { method: 'DELETE', headers: { 'x-bursar-console': 'page' } }).then((answer) => answer.status)`,
@@ -1013,14 +984,14 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     expect(refused).toBe(403)
     expect(viewer.complaints).toEqual([expect.stringContaining('403')])
 
-    const admin = await signIn(adam!)
+    const admin = await signIn(adam)
     expect(await admin.page.locator('.operator').innerText()).toContain('Adam')
     await admin.open('API clients')
     const own = admin.row('1 scope')
     await own.getByRole('button', { name: 'Rotate' }).click()
     await own.getByRole('button', { name: 'Yes' }).click()
     await admin.page.locator('.secret').waitFor()
-    await lookAt(admin.page, 'live-admin-clients')
+    await holdsEverywhere(admin.page, 'live-admin-clients')
     await own.getByRole('button', { name: 'Delete' }).click()
     await own.getByRole('button', { name: 'Yes' }).click()
     await admin.page.getByText('There is no API client.').waitFor()
@@ -1036,7 +1007,7 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     await admin.open('Operators')
     await admin.row('Adam').getByText('you').waitFor()
     await admin.row('Vera').getByText('Another role').click()
-    await lookAt(admin.page, 'live-admin-operators')
+    await holdsEverywhere(admin.page, 'live-admin-operators')
     await admin.row('Vera').getByRole('button', { name: 'Disable' }).click()
     await admin.row('Vera').getByRole('button', { name: 'Yes' }).click()
     await admin.row('Vera').getByText('DISABLED').waitFor()
@@ -1044,8 +1015,6 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
   })
 
   test('an operator of one customer sees its pages, and one of the deployment the figures of all', async () => {
-    const json = async (...args: string[]) =>
-      JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
     const { customer_id } = await json('customer', 'create', '--name', 'Bound')
     const bound = ['--name', 'Bo', '--role', 'VIEWER', '--customer', customer_id!]
     const { operator_id: own } = await json('operator', 'create', ...bound)

@@ -1,5 +1,7 @@
 import { sign } from 'node:crypto'
-import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID } from '../money/records/treasury.ts'
+import { findOwner } from '../money/records/transfer-owner.ts'
+import { PAYOUT_NETWORK, PAYOUT_TYPES } from '../money/records/payout-sql.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 import type { ActorType } from '../contract/actor.ts'
 import { problem } from '../contract/problems.ts'
 import type { Queryable, Transaction } from '../db/database.ts'

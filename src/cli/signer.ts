@@ -43,7 +43,7 @@ const CHANGES = {
   'void --network <network> --wallet <address> --nonce <number> --transfer <id>':
     'allow a transfer to be signed anew: what was signed for it can never be mined',
   'fill --network <network> --wallet <address> --nonce <number> --gas-price <wei> [--gas <number>]':
-    'use up a nonce with a transaction of nothing, and print it',
+    'sign an empty transfer of the wallet to itself, which uses up the nonce, and print it',
 }
 
 export function signerCommands(program: Command): void {
@@ -134,10 +134,10 @@ type ChangeOptions = Given<typeof WORDS, typeof CHANGED> & {
 
 /** Signs that the owner of a key approves a change of the journal, or makes the change. */
 async function approveOrMake(kind: string, { json, ...options }: ChangeOptions): Promise<void> {
-  const [{ readChange, changeText }, { signStatement }, { signerClient }] = await Promise.all([
+  const [{ readChange, changeText }, { signStatement }, { signerAt }] = await Promise.all([
     import('../../signer/journal-changes.ts'),
     import('../governance/approvals/approval-statement.ts'),
-    import('../../chains/evm/remote-signer.ts'),
+    import('../../signer/socket.ts'),
   ])
   const {
     network,
@@ -169,7 +169,7 @@ async function approveOrMake(kind: string, { json, ...options }: ChangeOptions):
     throw new Error('give --key to approve it, or --socket or --config to do it')
   const { signed } =
     config === undefined
-      ? await (await signerClient({ socket: socket! })).change(change, approvals)
+      ? await (await signerAt(socket!)).change(change, approvals)
       : await inSigner(config, (running) => running.change(change, approvals))
   const broadcast = signed === undefined ? '' : `\nBroadcast it with any node:\n${signed}`
   print(

@@ -899,7 +899,7 @@ describe('an outgoing wire', () => {
   })
 
   test('shows text of a client without its control characters', async () => {
-    // Older versions kept such text.
+    // No request can write such text, and the database's role can.
     const { id: fiat_account_id } = await newFiatAccount(PAYEE)
     await service.owner.query(
       `update fiat_accounts set fiat_network_instructions = jsonb_set(fiat_network_instructions, '{wire,bank}', $2) where id = $1`,

@@ -79,9 +79,9 @@ const TABLES = {
   entries: table('CUSTOMER', 'insert'),
   event_history: table('READABLE'),
   events: table('CUSTOMER', 'insert'),
-  evm_holdings: table('CUSTOMER', 'insert', 'balance stale_at account signature'),
+  address_holdings: table('CUSTOMER', 'insert', 'balance stale_at account signature'),
   evm_nonces: table('READABLE', 'insert', 'next_nonce acknowledged_nonces'),
-  evm_sweeps: table(
+  sweeps: table(
     'CUSTOMER',
     'insert',
     `amount state raw_transaction crypto_tx_hash replaced network_fee signed_at lost_since ended_at

@@ -14,6 +14,7 @@ import { familyOf } from './families.ts'
 import type { Family } from './family.ts'
 import { treasuryOf } from './marks.ts'
 import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type DepthFrom, type NetworkAdapter } from './network.ts'
+import { oneNodeMaxOf } from './one-node.ts'
 import { PERCENT_DECIMALS, requireAmount, requireAmounts, type Depth, type Section } from './section.ts'
 import type { TokenAddresses } from './signed-payments.ts'
 
@@ -170,10 +171,6 @@ export function shallowOf(network: CryptoNetwork, depths: readonly DepthFrom[]):
   if (deepest === undefined || deepest.confirmations >= usual.confirmations) return undefined
   return `the largest deposits need ${deepest.confirmations} confirmations, and ${usual.confirmations} by default`
 }
-
-/** By one node's word, a deposit of this value is credited in live mode: small beside what a customer may withdraw unseen. */
-const SINGLE_NODE_MAX = '100'
-export const oneNodeMaxOf = ({ single_node_max = SINGLE_NODE_MAX }: Section): string => single_node_max
 
 /** The loss by a day's network fees that stops payouts. Throws an Error that names the field. */
 export function feesLossOf(

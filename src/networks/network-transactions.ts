@@ -258,4 +258,4 @@ const ENDED_WITHDRAWALS = `
   from outgoing_transfers
   where customer_id = $1 and transfer_id = any ($2::uuid[]) and state = 'DONE'`
 const ENDED_TOP_UPS = `
-  select id from evm_sweeps where customer_id = $1 and id = any ($2::uuid[]) and ended_at is not null`
+  select id from sweeps where customer_id = $1 and id = any ($2::uuid[]) and ended_at is not null`

@@ -10,9 +10,9 @@ import {
   FEE_MARGIN,
   feesLossOf,
   limitsOutOfReach,
-  oneNodeMaxOf,
   shallowOf,
 } from './network-sections.ts'
+import { oneNodeMaxOf } from './one-node.ts'
 import { readSecret } from './secrets.ts'
 import { requireAmount, type Depth } from './section.ts'
 

@@ -17,8 +17,11 @@ export async function disagreementOf(
   const { raw_transaction: raw, network } = payment
   if (raw[0] === OPENING_BRACE) return unlessUnreadable(() => simulated(payment))
   if (network === 'WIRE') return unlessUnreadable(() => wire(payment))
-  const family = await familyOf(NETWORKS[network].family)
-  return unlessUnreadable(() => family.disagreementOf({ ...payment, network }, tokens.get(network)))
+  const family = await familyOf(NETWORKS[network].family).catch((error: Error) => error)
+  return unlessUnreadable(() => {
+    if (family instanceof Error) throw family
+    return family.disagreementOf({ ...payment, network }, tokens.get(network))
+  })
 }
 
 /** A transaction of a simulated network is JSON. */

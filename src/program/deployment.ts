@@ -67,8 +67,8 @@ const otherMode = ({ mode, stamped_at }: Stamp): string =>
     : `this database is live since ${stamped_at}: set BURSAR_MODE=live, or give the sandbox a database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
 
 /**
- * Brings the schema up to date, and stamps an unused database. For commands: only `serve` stamps a used database of an
- * older version, because a command is easily run without the service's settings. Returns the names of the migrations
+ * Brings the schema up to date, and stamps an unused database. For commands: only `serve` stamps a used database,
+ * because a command is easily run without the service's settings. Returns the names of the migrations
  * that ran. Throws `SettingsError` when the database belongs to the other mode.
  */
 export async function prepareDatabase(db: Database, asked: Settings, ownerUrl?: string): Promise<string[]> {
@@ -201,8 +201,8 @@ async function isUnused(db: Queryable): Promise<boolean> {
 }
 
 /**
- * Describes the records that only a sandbox creates. Without a stamp, wire deposits and deposit instructions also prove a
- * sandbox: older versions created those in sandboxes only. A deposit over a real chain has an address, a simulated one has none.
+ * Describes the records that only a sandbox creates. Wire deposits and deposit instructions prove one, too, where there is no stamp:
+ * live mode is stamped before its first record. A deposit over a real chain has an address, a simulated one has none.
  */
 async function sandboxTraces(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ trace: string }>(`

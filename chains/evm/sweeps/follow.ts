@@ -159,7 +159,7 @@ async function keepReplacement(
     if (await round.isFrozen(tx, chain.network)) return false
     const { rowCount } = await tx.query(
       `
-      update evm_sweeps
+      update sweeps
       set raw_transaction = $4, crypto_tx_hash = $5, replaced = replaced || crypto_tx_hash, state = 'SIGNED',
           amount = coalesce($6, amount), signed_at = (select clock_timestamp())
       where customer_id = $1 and id = $2 and state = 'BROADCAST' and crypto_tx_hash = $3`,

@@ -5,7 +5,7 @@ import { balancesAt, offChain, type EvmChain } from '../chain.ts'
 import { headOf } from '../node.ts'
 import { arraysOf } from '../../../src/db/rows.ts'
 
-/** The balances of deposit addresses, as `evm_holdings` records them. */
+/** The balances of deposit addresses, as `address_holdings` records them. */
 
 /** Most balances that one statement refreshes, and for how long one call begins further statements. */
 const REFRESHED_MAX = 500
@@ -19,7 +19,7 @@ export async function noteHoldings(
 ): Promise<void> {
   await db.query(
     `
-    insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
+    insert into address_holdings (customer_id, network, address, asset, balance, stale_at)
     -- The statement's time: clock_timestamp() differs for each row, so that distinct would leave several of a place.
     select distinct customer_id, $4, address, asset, 0, statement_timestamp()
     from unnest($1::uuid[], $2::text[], $3::text[]) as found (customer_id, address, asset)
@@ -40,7 +40,7 @@ async function refreshSome(db: Database, chain: EvmChain): Promise<number> {
   >(
     `
     select h.customer_id, h.address, h.asset, h.stale_at
-    from evm_holdings h
+    from address_holdings h
     where h.network = $1 and h.stale_at is not null and not ${UNDER_WAY}
     order by h.stale_at
     limit $2`,
@@ -50,7 +50,7 @@ async function refreshSome(db: Database, chain: EvmChain): Promise<number> {
   const balances = await balancesAt(chain, await headOf(chain.node), stale)
   await db.query(
     `
-    update evm_holdings h set balance = seen.balance, stale_at = null
+    update address_holdings h set balance = seen.balance, stale_at = null
     from unnest($2::uuid[], $3::text[], $4::text[], $5::numeric[], $6::timestamptz[])
       as seen (customer_id, address, asset, balance, stale_at)
     where h.customer_id = seen.customer_id and h.network = $1 and h.address = seen.address and h.asset = seen.asset

@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { hexToBigInt, numberToHex } from 'viem/utils'
 import type { Database } from '../../../src/db/database.ts'
 import { givenAmong } from '../../../src/networks/given-addresses.ts'
+import { UNDER_WAY } from '../../kit/holdings.ts'
 import { balancesAt, isNative, offChain, transferOf, type EvmChain } from '../chain.ts'
 import { gasWithRoom, PLAIN_GAS, publishingFee, type Fees } from '../fees.ts'
 import { at, headOf } from '../node.ts'
@@ -66,12 +67,9 @@ export async function worthSweeping(
            array_agg(h.asset) filter (where a.least is null) as unpriced,
            (select d.derivation from deposit_addresses d
             where d.customer_id = h.customer_id and d.address = h.address limit 1) as derivation
-    from evm_holdings h
+    from address_holdings h
     join unnest($2::text[], $3::numeric[]) as a (asset, least) on a.asset = h.asset and h.balance >= coalesce(a.least, 0)
-    where h.network = $1 and h.balance > 0 and not exists (
-      select 1 from evm_sweeps s
-      where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
-        and s.state in ('SIGNED', 'BROADCAST'))
+    where h.network = $1 and h.balance > 0 and not ${UNDER_WAY}
     group by h.customer_id, h.address
     -- Random order, so that addresses which cannot be swept never block the others.
     order by random()

@@ -91,7 +91,7 @@ async function signSweep(
   )
   const { rows } = await tx.query<SignedTransaction>(
     `
-    select raw_transaction, crypto_tx_hash from evm_sweeps
+    select raw_transaction, crypto_tx_hash from sweeps
     where customer_id = $1 and network = $2 and address = $3 and kind = 'SWEEP' and state in ('DONE', 'FAILED')
     order by id desc
     limit ${SWEEPS_AGAIN_MAX}`,
@@ -141,7 +141,7 @@ async function keepSigned(
   // A top-up, and the gas of a sweep, also change the balance of the native asset.
   await tx.query(
     `
-    insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
+    insert into address_holdings (customer_id, network, address, asset, balance, stale_at)
     select $1, $2, $3, asset, 0, clock_timestamp() from unnest($4::text[]) as a (asset)
     on conflict (customer_id, network, address, asset) do update set stale_at = excluded.stale_at`,
     [customer_id, chain.network, address, [...new Set([chain.gasAsset, asset])]],

@@ -1,11 +1,11 @@
-import type { Address } from '@solana/addresses'
 import type { Database } from '../../../src/db/database.ts'
 import { RecordFailure } from '../../../src/db/each-alone.ts'
 import type { SweepRound } from '../../../src/networks/network.ts'
 import { endSweep, selectUnderWay, setState, stepEach, sweepName, type Sweep } from '../../kit/sweeps.ts'
 import { nonceOf, readAccounts, type Accounts } from '../accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from '../chain.ts'
-import { changesOf, madeTransaction, signaturesOf, statusesOf, type MadeTransaction } from '../node.ts'
+import { changesOf, madeTransaction, statusesOf, type MadeTransaction } from '../node.ts'
+import { userOfNonce, type NonceUse } from '../payment-status.ts'
 import { send } from '../send.ts'
 import { feeOf, parse, parsePayment, SIGNATURE_FEE } from '../transaction.ts'
 
@@ -15,8 +15,7 @@ import { feeOf, parse, parsePayment, SIGNATURE_FEE } from '../transaction.ts'
  */
 
 /** A sweep with what its bytes say: the wallet may have changed since. */
-type FollowedSweep = Sweep &
-  Pick<ReturnType<typeof parsePayment>, 'nonceAccount' | 'nonce'> & { payer: Address }
+type FollowedSweep = Sweep & NonceUse
 
 /** Takes each sweep a step further. Returns how many steps were taken. `failed` gets the failure of a single sweep. */
 export async function followSweeps(
@@ -30,7 +29,7 @@ export async function followSweeps(
   const sweeps = rows.flatMap((one): FollowedSweep | [] => {
     try {
       const { from, nonceAccount, nonce } = parsePayment(one.raw_transaction)
-      return { ...one, crypto_tx_hash: parse(one.raw_transaction).hash, payer: from, nonceAccount, nonce }
+      return { ...one, crypto_tx_hash: parse(one.raw_transaction).hash, from, nonceAccount, nonce }
     } catch (error) {
       failed(new RecordFailure(sweepName(one), error))
       return []
@@ -61,44 +60,18 @@ async function sendAgain(
   accounts: Accounts,
   round: SweepRound,
 ): Promise<boolean> {
-  const { nonceAccount, nonce, payer } = one
-  const value = nonceOf(accounts.get(nonceAccount), payer)
+  const { nonceAccount, nonce, from } = one
+  const value = nonceOf(accounts.get(nonceAccount), from)
   if (value === undefined || value === nonce) {
     await send(chain, one)
     return setState(db, one, 'BROADCAST')
   }
-  const { user, isOurs } = await userOfNonce(chain, one)
+  const user = await userOfNonce(chain, one, [one.crypto_tx_hash])
   // The node does not show its own transaction yet.
-  if (isOurs) return false
+  if (user === one.crypto_tx_hash) return false
   if (user === undefined)
     throw new Error(`something has used its nonce of ${nonceAccount}, and the node does not show what`)
   return endSweep(db, NETWORK, one, { state: 'VOID', networkFee: feeIn(0n), asset: one.asset }, round)
-}
-
-/** Pages of 1,000 signatures in which the user of a nonce is looked for, and most transactions that are looked at. */
-const PAGES_MAX = 3
-const LOOKED_MAX = 50
-
-/** The transaction that has used a sweep's nonce, by its own bytes: the wallet's key has signed them. */
-async function userOfNonce(
-  { rpc }: SolanaChain,
-  { crypto_tx_hash, nonceAccount, nonce, payer }: FollowedSweep,
-): Promise<{ user?: string; isOurs: boolean }> {
-  const touching = (await signaturesOf(rpc, nonceAccount, null, PAGES_MAX)) ?? []
-  for (const { signature } of touching.slice(0, LOOKED_MAX)) {
-    if (signature === crypto_tx_hash) return { isOurs: true }
-    const made = await madeTransaction(rpc, signature)
-    const shown = made && parse(made.raw)
-    if (
-      shown?.hash === signature &&
-      shown.isSigned &&
-      shown.nonceAccount === nonceAccount &&
-      shown.lifetime === nonce &&
-      shown.signers.includes(payer)
-    )
-      return { user: signature, isOurs: false }
-  }
-  return { isOurs: false }
 }
 
 async function endMade(
@@ -127,7 +100,7 @@ async function endMade(
 function costOf(facts: Facts, one: FollowedSweep, made: MadeTransaction): bigint {
   const { lamports } = changesOf(made, parse(made.raw).accounts)
   const swept = one.asset === GAS_ASSET && made.err === null ? onChain(GAS_ASSET, one.amount) : 0n
-  const cost = swept - (lamports.get(one.payer) ?? 0n)
+  const cost = swept - (lamports.get(one.from) ?? 0n)
   const bytes = parsePayment(one.raw_transaction)
   const rent = bytes.madeFor === undefined ? 0n : facts.rentOfToken(bytes.program)
   const most = feeOf(bytes) + SIGNATURE_FEE + rent

@@ -7,7 +7,7 @@ import { NETWORK, onChain, type SolanaChain } from '../chain.ts'
 import { assetsOf, type DepositAccount } from '../deposit-accounts.ts'
 import { addressesOf, unitsIn } from '../deposit-scan.ts'
 
-/** What deposit addresses hold, as `evm_holdings` records it. */
+/** What deposit addresses hold, as `address_holdings` records it. */
 
 /** The sums of what deposit addresses hold, by asset, in units of the chain. */
 export async function sumsAtAddresses(db: Database, chain: SolanaChain): Promise<Map<string, bigint>> {
@@ -39,7 +39,7 @@ export async function selectWorth(
     select h.customer_id, h.address, h.asset, h.account,
            (select d.derivation from deposit_addresses d
             where d.customer_id = h.customer_id and d.address = h.address limit 1) as derivation
-    from evm_holdings h
+    from address_holdings h
     join unnest($2::text[], $3::numeric[]) as a (asset, least) on a.asset = h.asset and h.balance >= a.least
     where h.network = $1 and h.balance > 0 and h.account is not null and not ${UNDER_WAY}
     -- Random order, so that addresses which cannot be swept never block the others.

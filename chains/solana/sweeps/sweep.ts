@@ -10,7 +10,7 @@ import type { SolanaDepositKeys } from '../deposit-keys.ts'
 import { unitsIn } from '../deposit-scan.ts'
 import { simulate, unitPriceNow } from '../fees.ts'
 import { associatedOf, createAssociated, transferChecked, transferSol } from '../instructions.ts'
-import { keepUsed, lockRows, sweepAccounts } from '../lanes.ts'
+import { keepUsed, lockLanes, sweepAccounts } from '../lanes.ts'
 import { feeOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
 import { followSweeps } from './follow.ts'
 import { markStale } from '../../kit/holdings.ts'
@@ -194,7 +194,7 @@ async function signAndKeep(
   const { units, instructions, unitLimit, unitPrice } = plan
   const bytes = signOnNonce(chain.hotWallet, instructions, { ...lane, unitLimit, unitPrice }, owner)
   return unlessTaken(db, NETWORK, isFrozen, async (tx) => {
-    const rows = await lockRows(tx, [lane.nonceAccount])
+    const rows = await lockLanes(tx, [lane.nonceAccount])
     if (rows.get(lane.nonceAccount)!.used_nonce === lane.nonce) return false
     const amount = offChain(asset, units)
     await insertSweep(tx, NETWORK, { customer_id, address, kind: 'SWEEP', asset, amount }, bytes)

@@ -11,7 +11,7 @@ import { createOperator, listOperators, makeLink, recordOperatorChange } from '.
 import { findSession } from '../operators/sessions.ts'
 import type { RowMacs } from '../../audit/row-macs.ts'
 import type { Settings } from '../../settings.ts'
-import { SessionCookie } from './cookie.ts'
+import { SessionCookie } from './cookie-header.ts'
 import { consoleFiles } from './files.ts'
 import { isBackground, isOfConsole, requireOwnPage } from './own-page.ts'
 import { takeLock } from '../../db/locks.ts'

@@ -237,7 +237,7 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
   },
 ]
 
-/** The rules about memos, in their order. A network without memos takes none at all (`carriesNoMemo`). */
+/** The rules about memos of networks whose transfers carry one, in their order. */
 export const MEMO_RULES: readonly DestinationRule[] = [
   {
     networks: CRYPTO_NETWORKS,
@@ -318,8 +318,15 @@ export const addressRefusal = (network: CryptoNetwork, destination: CryptoDestin
   firstFault(ADDRESS_RULES_OF.get(network)!, network, destination)
 
 /** Why a memo must not be sent to this address, as the rest of a sentence about the memo. */
-export const memoRefusal = (network: CryptoNetwork, destination: CryptoDestination): string | undefined =>
-  destination.memo === undefined ? undefined : firstFault(MEMO_RULES_OF.get(network)!, network, destination)
+export function memoRefusal(
+  network: CryptoNetwork,
+  destination: CryptoDestination,
+  { carriesNoMemo = false }: { carriesNoMemo?: boolean } = {},
+): string | undefined {
+  if (destination.memo === undefined) return undefined
+  if (carriesNoMemo) return `cannot be sent over ${network}: its transfers have no memo`
+  return firstFault(MEMO_RULES_OF.get(network)!, network, destination)
+}
 
 function firstFault(
   rules: readonly DestinationRule[],

@@ -1,3 +1,4 @@
+import { minorUnits } from '../../contract/assets/precision.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import {
   ASSETS,
@@ -131,8 +132,7 @@ export function termsOf(request: WithdrawalRequest, context: Destinations): With
   const route = listedAt(request, context)
   const { asset } = route
   const decimals = decimalsOfListed(route)
-  const exact = parseAmount(asked, decimals)
-  if (exact === undefined) throw problem.exceedPrecision(field, { asset: asset.symbol, decimals })
+  const exact = minorUnits(field, asked, { asset: asset.symbol, decimals })
   const minor = decimals === asset.decimals ? exact : parseAmount(asked, asset.decimals)!
   return { asset, listing: route.listing, asked: { field, minor } }
 }
@@ -160,7 +160,7 @@ export function amountOrTotal({
 }
 
 /** What a listing charges and allows, in minor units: the same for each request. */
-const LIMITS = new Map(
+export const LIMITS = new Map(
   ASSETS.flatMap(({ decimals, networks }) =>
     Object.values(networks).map((listing) => {
       const { fee, minimum, maximum } = listing
@@ -169,9 +169,6 @@ const LIMITS = new Map(
     }),
   ),
 )
-
-/** Returns the fee of the network's schedule, in minor units. */
-export const scheduledFee = ({ listing }: WithdrawalTerms): bigint => LIMITS.get(listing)!.fee
 
 /**
  * Computes amount, fee and total of a request at this fee. Throws below-min-withdraw-limit or

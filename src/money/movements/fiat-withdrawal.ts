@@ -1,3 +1,4 @@
+import { minorUnits } from '../../contract/assets/precision.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { problem } from '../../contract/problems.ts'
@@ -28,8 +29,7 @@ export function wireAmount(
   const field = named ?? given
   requireWires({ asset }, networks)
   const decimals = decimalsOf(asset)
-  const minor = parseAmount(asked, decimals)
-  if (minor === undefined) throw problem.exceedPrecision(field, { asset, decimals })
+  const minor = minorUnits(field, asked, { asset, decimals })
   if (minor === 0n)
     throw problem.belowMinimum(field, { asset, minimum: formatAmount(1n, decimals), amount: '0' })
   if (minor > parseAmount(WIRE_MAXIMUM, decimals)!) {

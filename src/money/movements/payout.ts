@@ -16,11 +16,11 @@ import {
   decimalsOfListed,
   type Destinations,
   listedAt,
-  scheduledFee,
   termsOf,
 } from './crypto-withdrawal.ts'
 import { fiatWithdrawal, requireWires, wireAmount } from './fiat-withdrawal.ts'
 import { internalTransfer } from './internal-transfer.ts'
+import { scheduledFee } from './withdrawal-fee.ts'
 
 /** The terms of an orchestration that its payout follows. */
 export type Order = Pick<
@@ -137,7 +137,7 @@ export function payoutOf(
   }
 
   if (fiat !== undefined) {
-    const minor = wireAmount({ asset: destination_asset, total }, context.networks, 'source_amount')
+    const cents = wireAmount({ asset: destination_asset, total }, context.networks, 'source_amount')
     const { bank_account_id } = fiat
     return {
       balances,
@@ -145,7 +145,7 @@ export function payoutOf(
       needs: [need(FIAT_ACCOUNTS, bank_account_id)],
       decide(view, group_id) {
         const fiat_account = requirePayable(view.get(FIAT_ACCOUNTS, bank_account_id), bank_account_id)
-        const what = { fiat_account, memo: fiat.memo, minor, balanceAsset: source_asset }
+        const what = { fiat_account, memo: fiat.memo, minor: cents, balanceAsset: source_asset }
         return fiatWithdrawal(customer_id, { ...record, group_id, ...what }, view)
       },
     }

@@ -23,6 +23,7 @@ import {
   type View,
 } from './decision.ts'
 import type { Govern, Governor } from './governor.ts'
+import { preferExisting, refIdsOf, requireNew } from './repeated-ref-id.ts'
 
 export interface PostOptions {
   /** Makes the MACs of withdrawals. Withdrawals accepted without it are never signed. */
@@ -206,10 +207,6 @@ function governorOf({ governor }: Batch): Governor {
   throw problem.unavailable('this customer has a policy, and this process has no master key to check it with')
 }
 
-function requireNew(record: object | undefined): void {
-  if (record !== undefined) throw problem.alreadyExists('ref_id', record)
-}
-
 /**
  * Posts a decision in memory: both legs or nothing. Throws insufficient-funds for the first balance that it would
  * take below zero. Throws an assertion when it moves a balance that the movement did not name: only named balances
@@ -239,26 +236,6 @@ function requireFunds(ledger: LedgerTransaction, entries: Entry[]): void {
     asset,
     available: formatAmount(available, decimalsOf(asset)),
     needed: formatAmount(needed, decimalsOf(asset)),
-  })
-}
-
-const refIdsOf = (movements: readonly Movement[]) => movements.flatMap(({ ref_id }) => ref_id ?? [])
-
-/**
- * A repeated ref_id is answered with its record before any other refusal. A first attempt has not looked ref_ids up,
- * so do that for the refused movements.
- */
-async function preferExisting(
-  tx: Transaction,
-  customerId: string,
-  movements: readonly Movement[],
-  outcomes: Outcome[],
-): Promise<void> {
-  const refused = movements.filter((_, index) => 'refusal' in outcomes[index]!)
-  const existing = await selectTransfersByRefId(tx, customerId, refIdsOf(refused))
-  movements.forEach(({ ref_id }, index) => {
-    const known = ref_id === undefined ? undefined : existing.get(ref_id)
-    if (known !== undefined) outcomes[index] = { refusal: problem.alreadyExists('ref_id', known) }
   })
 }
 

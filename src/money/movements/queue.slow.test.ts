@@ -1085,7 +1085,7 @@ describe('verify notices', () => {
       names: ({ completed }) => completed.id,
     },
     'a deleted sweep': {
-      damage: ({ swept }) => `delete from evm_sweeps where id = '${swept}'`,
+      damage: ({ swept }) => `delete from sweeps where id = '${swept}'`,
       rules: [ORPHAN],
       names: ({ swept }) => swept,
     },
@@ -1096,7 +1096,7 @@ describe('verify notices', () => {
     },
     'a sweep that was posted before it has ended': {
       damage: ({ swept }) =>
-        `update evm_sweeps set state = 'BROADCAST', ended_at = null, network_fee = null where id = '${swept}'`,
+        `update sweeps set state = 'BROADCAST', ended_at = null, network_fee = null where id = '${swept}'`,
       rules: [SWEEP],
       names: ({ swept }) => swept,
     },
@@ -1324,7 +1324,7 @@ describe('verify notices', () => {
 async function sweepThatEnded(db: Database, customer_id: string): Promise<string> {
   const { rows } = await db.query<{ id: string }>(
     `
-    insert into evm_sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction,
+    insert into sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction,
                             crypto_tx_hash, replaced, network_fee, created_at, signed_at, ended_at)
     values ($1, gen_random_uuid(), 'ETHEREUM', '0x', 'SWEEP', 'USDP', 1, 'DONE', '', '0x', '{}', 0.000420, now(), now(),
             now())

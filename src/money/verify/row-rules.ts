@@ -2,7 +2,7 @@ import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable } from '../../db/database.ts'
 import { forgedOrders } from '../records/orchestration.ts'
 import { endedLater, OF_OPERATORS, SEALED_TABLES, type RowMacs } from '../../audit/row-macs.ts'
-import { PLATFORM_ID } from '../records/treasury.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /** The rules of rows that must not come from the database alone: their MACs, and what the audit log says of them. */

@@ -5,7 +5,8 @@ import { inOrder, onCitus, transaction, type Database, type Transaction } from '
 import { forgedBalances } from '../../audit/balance-macs.ts'
 import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
 import { notAccepted } from '../../audit/withdrawal-macs.ts'
-import { PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
+import { PAYOUT_NETWORK, PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/payout-sql.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
 import { rowDisagreements } from './row-rules.ts'
@@ -109,12 +110,12 @@ const RULES: Record<string, string> = {
     select format('%s %s is missing', case when e.swept then 'sweep' else 'transfer' end, e.transfer_id) as detail
     from (select distinct transfer_id, event = 'SWEPT' as swept from entries where customer_id = $1) e
     left join transfers t on t.customer_id = $1 and t.id = e.transfer_id and not e.swept
-    left join evm_sweeps s on s.customer_id = $1 and s.id = e.transfer_id and e.swept
+    left join sweeps s on s.customer_id = $1 and s.id = e.transfer_id and e.swept
     left join acknowledged_transactions a on $1 = '${PLATFORM_ID}' and a.id = e.transfer_id and not e.swept
     where t.id is null and s.id is null and a.id is null`,
   'every ended sweep has its network fee posted, and no other sweep does': `
     select format('sweep %s (%s) has cost %s, posted: %s', s.id, s.state, s.network_fee, e.posted) as detail
-    from evm_sweeps s
+    from sweeps s
     join (values ${GAS_ASSETS}) as gas (network, asset) on gas.network = s.network
     left join (
       select transfer_id, string_agg(concat_ws(' ', account, asset, trim_scale(amount)), ', ' order by position) as posted

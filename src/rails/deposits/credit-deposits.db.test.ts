@@ -456,7 +456,7 @@ test('a withdrawal to a deposit address over a simulated network arrives though 
   await service.db.query(`
     update simulated_chain set broadcast_at = broadcast_at - interval '2 hours'`)
   await arrives('12')
-  // An earlier version did not record the arriving amount.
+  // As while a node of the cluster is gone, which knows the addresses.
   await service.db.query('update simulated_chain set arrives = null')
   await creditDeposits(service)
   expect((await transfersOf(to)).map(({ amount }) => amount)).toEqual(['10', '11', '12'])
@@ -491,7 +491,7 @@ test('each reason for which a deposit waits can be stored', async () => {
   expect(stored).toEqual(expect.arrayContaining(Object.keys(reasons)))
 })
 
-test('in live mode a deposit that an earlier version recorded without its block is verified, too', async () => {
+test('in live mode a deposit without a block is verified, too', async () => {
   const place = await giveAddress(await newCustomer(service))
   const { networks } = networkOf([arrivalAt(place.address)])
   const detail = 'the second node cannot tell'

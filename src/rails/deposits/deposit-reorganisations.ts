@@ -136,9 +136,9 @@ export async function resumeAfterReorganisation(
 async function readBalancesAgain(tx: Transaction, network: CryptoNetwork): Promise<void> {
   await tx.query(
     `
-    update evm_holdings h set stale_at = (select clock_timestamp())
+    update address_holdings h set stale_at = (select clock_timestamp())
     where h.network = $1 and exists (
-      select 1 from evm_sweeps s
+      select 1 from sweeps s
       where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
         and s.ended_at > (select clock_timestamp()) - make_interval(hours => $2))`,
     [network, SWEPT_LATELY_HOURS],

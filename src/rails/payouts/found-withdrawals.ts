@@ -1,5 +1,7 @@
 import type { Database, Queryable, Transaction } from '../../db/database.ts'
-import { findOwner, PAYOUT_TYPES, PLATFORM_ID } from '../../money/records/treasury.ts'
+import { findOwner } from '../../money/records/transfer-owner.ts'
+import { PAYOUT_TYPES } from '../../money/records/payout-sql.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 import type { PaidWithdrawal, PayoutNetwork, SignedTransaction, Withdrawal } from '../../networks/network.ts'
 import type { State } from './next-step.ts'
 import {

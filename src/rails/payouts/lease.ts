@@ -1,6 +1,6 @@
 import { firstIn } from '../../db/changes.ts'
 import { type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import { IS_NOT_BEGUN, PAYOUT_NETWORK, PAYOUT_TYPES } from '../../money/records/treasury.ts'
+import { IS_NOT_BEGUN, PAYOUT_NETWORK, PAYOUT_TYPES } from '../../money/records/payout-sql.ts'
 import type { PayoutNetwork } from '../../networks/network.ts'
 import { PAYMENT_CODES } from '../../contract/waiting-codes.ts'
 import { DELAYS_ALL_ASSETS } from '../../networks/waiting.ts'

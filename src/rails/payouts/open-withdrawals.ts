@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts'
 import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import type { State } from './next-step.ts'
-import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
+import { PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
 
 export const OPEN_WITHDRAWALS_MAX = 1_000
 

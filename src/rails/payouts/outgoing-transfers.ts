@@ -1,7 +1,7 @@
 import { Refusal } from '../../contract/refusal.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { readClock, type Moment } from '../../db/ids.ts'
-import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
+import { PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type { BroadcastWithdrawal, PayoutNetwork, Withdrawal } from '../../networks/network.ts'

@@ -19,7 +19,7 @@ import { LedgerTransaction, type ChangedTransfer } from '../../money/ledger/ledg
 import { endApprovalsOf } from '../../governance/approvals/approval.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { endOrchestrations, type EndedTransfer } from '../../money/records/orchestration.ts'
-import { PLATFORM_ID } from '../../money/records/treasury.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 import type { PayoutNetwork } from '../../networks/network.ts'
 import { keepTransactions, keepUsedBy } from '../../networks/network-transactions.ts'
 import { isSimulatedPayment } from '../../networks/simulated/adapter.ts'

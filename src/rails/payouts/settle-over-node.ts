@@ -4,11 +4,11 @@ import { customerName } from '../../db/each-alone.ts'
 import { keepRenewing } from '../leases.ts'
 import { byCustomer, grouped } from '../../db/rows.ts'
 import { freeze } from '../../money/records/freezes.ts'
-import { PLATFORM_ID } from '../../money/records/treasury.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 import { freeWhatHasEnded, selectOpenTransactions } from '../../networks/network-transactions.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
 import type { Rail } from '../context.ts'
-import { brakeAfterFailures, keepFailed } from './failed-transactions.ts'
+import { brakeAfterFailures, keepFailed } from './stop-after-failures.ts'
 import { follow } from './follow-withdrawals.ts'
 import {
   claimDue,

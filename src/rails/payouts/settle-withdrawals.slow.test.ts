@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { dieAtEachStep, Failures, type Failure } from '../../../test/failures.ts'
-import { runs } from '../../../test/seed.ts'
+import { partOf, runs } from '../../../test/seed.ts'
 import { credit, newCustomer, startTestService, TEST_ORIGIN } from '../../../test/support.ts'
 import type { TestCustomer, TestService } from '../../../test/support.ts'
 import { availableOf, networksWith as changed, readTransfer } from '../../../test/payouts.ts'
@@ -42,8 +42,7 @@ import type {
   Networks,
   Withdrawal,
 } from '../../networks/network.ts'
-import { NodeError } from '../../../chains/evm/node.ts'
-import { NodeFailure } from '../../networks/node-failure.ts'
+import { NodeFailure, NodeRefusal } from '../../networks/node-failure.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
@@ -535,7 +534,7 @@ describe('when the worker dies', () => {
     (['BEFORE', 'AFTER'] as const).map((failure) => [failure, ...scenario] as const),
   )
 
-  test.each(cases)('%s any one step, %s: %s is settled once', async (failure, network, outcome) => {
+  test.each(partOf(cases))('%s any one step, %s: %s is settled once', async (failure, network, outcome) => {
     const customer = await newCustomer(service)
     await dieAtEachStep(failure, 13, async (failures) => {
       const created = await withdraw(customer, { network, outcome })
@@ -606,7 +605,7 @@ describe('a node', () => {
     const withdrawAll = (network: PayoutNetwork) =>
       everyCustomer((index) => withdraw(customers[index]!, { network, outcome: 'ORDINARY' }))
     const signed = await withdrawAll('ETHEREUM')
-    const refusal = () => new NodeError('broadcast', { code: 1, message: 'no' })
+    const refusal = () => new NodeRefusal('broadcast: no')
     await settleWithdrawals(service.db, ethereumFailing(['broadcast'], refusal).networks)
     expect(await standings(signed)).toEqual(times({ state: 'SIGNED', waiting_detail: 'broadcast: no' }))
     const [fresh, elsewhere] = [await withdrawAll('ETHEREUM'), await withdrawAll('STELLAR')]
@@ -635,7 +634,7 @@ describe('a node', () => {
     const transfers = await everyCustomer(async () =>
       withdraw(await newCustomer(service), { network: 'ETHEREUM', outcome: 'ORDINARY' }),
     )
-    const refusing = ethereumFailing(['sign'], () => new NodeError('eth_call', { code: 3, message: 'no' }))
+    const refusing = ethereumFailing(['sign'], () => new NodeRefusal('eth_call: no'))
     await settleWithdrawals(service.db, refusing.networks)
     // On a busy machine, the first is due again before the last was asked.
     expect(refusing.asked).toBeGreaterThanOrEqual(CUSTOMERS)

@@ -37,15 +37,15 @@ export async function reviewAndSign(tx: Transaction, rail: Rail, claimed: Claime
 
 async function sign(tx: Transaction, rail: Rail, withdrawals: Claimed[]): Promise<Step[]> {
   const { network, adapter } = rail
-  const inOrder = [...withdrawals].sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))
-  const behind = adapter.signsAlone ? await selectBehind(tx, rail, inOrder) : new Set<string>()
-  const ahead = inOrder.filter(({ transfer_id }) => !behind.has(transfer_id))
+  const sorted = [...withdrawals].sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))
+  const behind = adapter.signsAlone ? await selectBehind(tx, rail, sorted) : new Set<string>()
+  const ahead = sorted.filter(({ transfer_id }) => !behind.has(transfer_id))
   const decisions = new Map(
     await ofEachCustomer(ahead, (customer_id, own) =>
       checkBeforeSigning(tx, { customer_id, network }, own, adapter),
     ),
   )
-  const steps: Step[] = inOrder
+  const steps: Step[] = sorted
     .filter(({ transfer_id }) => behind.has(transfer_id))
     .map((withdrawal) => deferredStep(withdrawal, BEHIND_ANOTHER, adapter))
   const before = adapter.asksNode

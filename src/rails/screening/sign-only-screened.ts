@@ -1,7 +1,7 @@
 import type { Transaction } from '../../db/database.ts'
 import type { NetworkAdapter, Signing, Withdrawal } from '../../networks/network.ts'
 import { deferred } from '../../networks/waiting.ts'
-import { PLATFORM_ID } from '../../money/records/treasury.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 import { lacksSettings, screenedSince } from './requirement.ts'
 import { RECHECK_MS, SCREENING, type Screening, type ScreeningStanding } from './screening.ts'
 import { byCustomer } from '../../db/rows.ts'

@@ -32,7 +32,7 @@ export async function auditSweeps(
     `
     select distinct s.customer_id, s.address, split_part(c.cursor, ':', 1) as read
     from network_cursors c
-    join evm_sweeps s on s.network = c.network
+    join sweeps s on s.network = c.network
     where c.network = $1 and c.cursor ~ '^[0-9]+:0x' and s.audit_block is not null
       and s.audit_block <= split_part(c.cursor, ':', 1)::bigint
     limit $2`,
@@ -63,7 +63,7 @@ async function auditPlace(
   }>(
     `
     select id, asset, crypto_tx_hash, audit_block
-    from evm_sweeps
+    from sweeps
     where customer_id = $1 and network = $2 and address = $3 and audit_block <= $4
     order by audit_block, id
     for update`,
@@ -78,10 +78,10 @@ async function auditPlace(
     await recordUnattributed(tx, place, { amount, crypto_tx_hash })
     if (amount > 0n) found.push({ ...place, amount: formatAmount(amount, decimalsOf(asset)), crypto_tx_hash })
   }
-  await tx.query(
-    'update evm_sweeps set audit_block = null where customer_id = $1 and id = any ($2::uuid[])',
-    [customer_id, sweeps.map(({ id }) => id)],
-  )
+  await tx.query('update sweeps set audit_block = null where customer_id = $1 and id = any ($2::uuid[])', [
+    customer_id,
+    sweeps.map(({ id }) => id),
+  ])
   return found
 }
 
@@ -120,7 +120,7 @@ async function leftWith(
     select coalesce(sum(amount) filter (where kind = 'SWEEP' and state = 'DONE' and asset = $4), 0) as moved,
            coalesce(sum(network_fee) filter (where kind = 'SWEEP' and state in ('DONE', 'FAILED')), 0) as paid,
            coalesce(sum(amount) filter (where kind = 'TOP_UP' and state = 'DONE'), 0) as received
-    from evm_sweeps
+    from sweeps
     where customer_id = $1 and network = $2 and address = $3 and (audit_block is null or audit_block <= $5)`,
     [customer_id, network, address, asset, read],
   )

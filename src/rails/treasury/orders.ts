@@ -11,20 +11,46 @@ import {
   type Queryable,
   type Transaction,
 } from '../../db/database.ts'
-import { newId, readClock } from '../../db/ids.ts'
+import { newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { audited } from '../../audit/audited.ts'
 import type { RowMacs } from '../../audit/row-macs.ts'
 import { macOfWithdrawal } from '../../audit/withdrawal-macs.ts'
-import {
-  PLATFORM_ID,
-  type ConsolidationTerms,
-  type TreasuryTransfer,
-  type TreasuryType,
-} from '../../money/records/treasury.ts'
 import type { NetworkAdapter } from '../../networks/network.ts'
 import { cancelWithdrawal } from '../payouts/cancel-withdrawal.ts'
 import { signAlone } from '../payouts/lease.ts'
+
+/**
+ * The platform's own transfers: SEND from a hot wallet to cold storage, CONSOLIDATION of a wallet's coins. Each is a
+ * row of `transfers` that the worker signs and settles like a withdrawal.
+ */
+type TreasuryType = 'TREASURY_SEND' | 'TREASURY_CONSOLIDATION'
+
+/** The terms of a consolidation, kept as its transfer's metadata. */
+interface ConsolidationTerms {
+  /** The highest fee rate: a decimal string per 1,000 virtual bytes. */
+  max_fee_rate: string
+}
+
+/** A transfer ordered by an operator, with its progress. Amounts are decimal strings. */
+export interface TreasuryTransfer {
+  id: string
+  type: TreasuryType
+  /** The operator's own unique name for the transfer. Null for a consolidation. */
+  reference: string | null
+  crypto_network: CryptoNetwork
+  asset: string
+  amount: string
+  destination_address: string
+  status: 'PENDING' | 'COMPLETED' | 'FAILED'
+  /** The state of its transaction: HELD, SIGNED, BROADCAST or DONE; null until the worker has begun. */
+  state: string | null
+  crypto_tx_hash: string | null
+  /** Why it waits (not signed, or not accepted by the node), as in `networks status`; null where it does not wait. */
+  waiting_code: string | null
+  waiting_detail: string | null
+  created_at: string
+}
 
 /** Transfers of the platform that operators order: to cold storage, and within the hot wallet. */
 

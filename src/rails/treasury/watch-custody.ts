@@ -8,7 +8,7 @@ import { compareCustody, minorByAsset, type ComparedCustody } from '../wallets/c
 import type { Networks } from '../../networks/network.ts'
 import type { NetworkStatus } from '../../networks/wallet-status.ts'
 import { originOfLoop } from '../../contract/actor.ts'
-import { failedLately } from '../payouts/failed-transactions.ts'
+import { failedLately } from '../payouts/stop-after-failures.ts'
 
 const LOOP = originOfLoop('custody')
 

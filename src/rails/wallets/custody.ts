@@ -75,7 +75,7 @@ export async function leavingOn(db: Queryable, network: CryptoNetwork, feeFactor
       join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
       where b.network = $1 and b.state in ('ASKED', 'SIGNED', 'BROADCAST')
       union all
-      select $2, 0 from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')
+      select $2, 0 from sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')
     ) leaving
     group by asset`,
     [network, gasAsset],

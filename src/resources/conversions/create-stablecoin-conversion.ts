@@ -1,3 +1,4 @@
+import { minorUnits } from '../../contract/assets/precision.ts'
 import { Type } from 'typebox'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
@@ -83,12 +84,8 @@ export const createStablecoinConversion = operation({
 /** The amount in minor units of the target. Throws exceed-precision for decimals that either asset lacks. */
 function targetUnitsOf(amount: string, source: string, target: string): bigint {
   const decimals = Math.min(decimalsOf(source), decimalsOf(target))
-  const minor = parseAmount(amount, decimals)
-  if (minor === undefined)
-    throw problem.exceedPrecision('amount', {
-      asset: decimalsOf(source) === decimals ? source : target,
-      decimals,
-    })
+  const asset = decimalsOf(source) === decimals ? source : target
+  const minor = minorUnits('amount', amount, { asset, decimals })
   if (minor === 0n) throw problem.badRequest('amount must be greater than zero', 'amount')
   return parseAmount(formatAmount(minor, decimals), decimalsOf(target))!
 }

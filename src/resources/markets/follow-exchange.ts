@@ -130,17 +130,7 @@ async function followMarket(
       const candles = await candlesFrom(from, now, ended)
       if (candles.length === 0) break
       result.candles += candles.length
-      result.minutes_changed += await transaction(db, async (tx) => {
-        const marketId = (await lockMarket(tx, market, 'REAL'))!
-        return writePrices(tx, marketId, {
-          coversMinutes: minutes,
-          minute: candles.map(({ minute }) => minute),
-          second: candles.map(() => 0),
-          prices: [0, 1, 2, 3].map((column) =>
-            candles.map(({ prices }) => prices[column]!),
-          ) as PriceRecords['prices'],
-        })
-      })
+      result.minutes_changed += await writeCandles(db, market, minutes, candles)
       from = candles.at(-1)!.minute + minutes
       if (from + minutes > now) break
     }
@@ -152,6 +142,24 @@ interface Candle {
   minute: number
   prices: string[]
 }
+
+/** Returns how many minutes have another price than before. */
+const writeCandles = (
+  db: Database,
+  market: Market,
+  coversMinutes: number,
+  candles: readonly Candle[],
+): Promise<number> =>
+  transaction(db, async (tx) =>
+    writePrices(tx, (await lockMarket(tx, market, 'REAL'))!, {
+      coversMinutes,
+      minute: candles.map(({ minute }) => minute),
+      second: candles.map(() => 0),
+      prices: [0, 1, 2, 3].map((column) =>
+        candles.map(({ prices }) => prices[column]!),
+      ) as PriceRecords['prices'],
+    }),
+  )
 
 /**
  * Returns a page of candles from a minute on; empty if there are no further ones. Without a history, and where the exchange no

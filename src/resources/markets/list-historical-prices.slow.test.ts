@@ -7,7 +7,7 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runs, SEED } from '../../../test/seed.ts'
+import { runs, SEED, seededRandom } from '../../../test/seed.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { microsToTimestamp } from '../../http/lists.ts'
@@ -30,16 +30,6 @@ let start: number
 /** The final price of each minute, in units of 0.0001. */
 const worlds: Partial<Record<Market, Map<number, bigint>>> = {}
 const EMPTY: Market = 'PYUSDGBP'
-
-/** A separate generator, so that SEED gives the same minutes each time (mulberry32). */
-function randomFrom(seed: number) {
-  return (below: number) => {
-    seed = (seed + 0x6d2b79f5) | 0
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * below)
-  }
-}
 
 const decimal = (units: bigint) => `${units / 10_000n}.${String(units % 10_000n).padStart(4, '0')}`
 
@@ -81,7 +71,8 @@ beforeAll(async () => {
   service = await startTestService()
   customer = await newCustomer(service)
   start = await minuteUnderWay()
-  const random = randomFrom(SEED)
+  const draw = seededRandom()
+  const random = (below: number) => Math.floor(draw() * below)
   // Half a year with gaps, beyond the current minute; a few whole days; a single minute.
   worlds.BTCUSD = gappy(random, start - 260_000, start + 3000, 700)
   worlds.ETHUSD = new Map(
@@ -213,7 +204,8 @@ const range = fc
 
 describe('List Historical Prices', () => {
   test('an increment is missing until its last minute arrives or is late', async () => {
-    const random = randomFrom(SEED)
+    const draw = seededRandom()
+    const random = (below: number) => Math.floor(draw() * below)
     // The market's last price is some minutes ago; its increments count as ended after five minutes.
     const prices = async () => {
       const now = await minuteUnderWay()
@@ -299,7 +291,7 @@ describe('List Historical Prices', () => {
     })
 
     test('the pages together equal one big page', async () => {
-      const PAGES = 40
+      const PAGES = 12
       let [asks, ofSeveralPages] = [0, 0]
       await fc.assert(
         fc.asyncProperty(

@@ -7,7 +7,7 @@ import type { Moment } from '../../db/ids.ts'
 import type { Context } from '../context.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
 import { problem, Problem } from '../../contract/problems.ts'
-import { payoutCost } from '../../money/movements/estimated-fee.ts'
+import { payoutCost } from '../../money/movements/withdrawal-fee.ts'
 import type { Movement, Outcome } from '../../money/movements/decision.ts'
 import { payoutOf } from '../../money/movements/payout.ts'
 import { post, type PostOptions } from '../../money/movements/post.ts'
@@ -34,7 +34,7 @@ export const CLAIM_MAX = 500
 
 interface ClaimedOrchestration {
   orchestration: Orchestration
-  /** Who made its rule; null for rules of older versions. */
+  /** Who made its rule; null where its rule is not found. */
   initiator: Actor | null
   /** Whether it was paid or refused before: then somebody has set it back in the database. */
   was_decided: boolean
@@ -50,7 +50,7 @@ type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 
  * behaviour, Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the
  * orchestrations, posts the transfers and records the results. So any number of workers can share the work, and a crash
  * leaves all of it or nothing. The transaction that ends a destination transfer also ends its orchestration
- * (settle-withdrawals.ts). Returns the number of advanced orchestrations. Throws failures after all other work is done.
+ * (rails/payouts/record-steps.ts). Returns the number of advanced orchestrations. Throws failures after all other work is done.
  */
 export async function runOrchestrations(db: Database, context: PayoutContext): Promise<number> {
   const { rows } = await ownCustomers(db).query<{ customer_id: string }>(TO_DO)

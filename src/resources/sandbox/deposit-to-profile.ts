@@ -1,3 +1,4 @@
+import { minorUnits } from '../../contract/assets/precision.ts'
 import { randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
@@ -70,9 +71,7 @@ export const depositToProfile = operation({
     if (body.crypto_address !== undefined) requireAddressOf(body.crypto_network, body.crypto_address)
     const listing = network && asset.networks[network]
     const decimals = Math.min(asset.decimals, listing?.decimals ?? asset.decimals)
-    if (parseAmount(body.amount, decimals) === undefined) {
-      throw problem.exceedPrecision('amount', { asset: asset.symbol, decimals })
-    }
+    minorUnits('amount', body.amount, { asset: asset.symbol, decimals })
     const minor = parseAmount(body.amount, asset.decimals)!
     requireDepositable(minor, asset.decimals)
     await requireProfile(db, customerId, params.id)

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { Type, type Static } from 'typebox'
-import { parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
-import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import {
@@ -18,17 +18,21 @@ import {
 } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { Problem, problem } from '../../contract/problems.ts'
-import { networkCost, requireFeeCovers } from '../../money/movements/estimated-fee.ts'
+import {
+  networkCost,
+  quotedFee,
+  requireFeeCovers,
+  scheduledFee,
+} from '../../money/movements/withdrawal-fee.ts'
 import { inUnitsOf } from '../../money/ledger/conversion.ts'
-import { FEE_QUOTES, type FeeQuote } from '../../money/records/fee-quotes.ts'
+import { FEE_QUOTES } from '../../money/records/fee-quotes.ts'
 import { change, need } from '../../money/records/need.ts'
-import type { Movement, View } from '../../money/movements/decision.ts'
+import type { Movement } from '../../money/movements/decision.ts'
 import type { Ledger } from '../../money/movements/queue.ts'
 import { needsOf, takeOwnCustody } from '../../money/movements/own-custody.ts'
 import {
   amountsAt,
   cryptoWithdrawal,
-  scheduledFee,
   termsOf,
   type Amounts,
   type Destinations,
@@ -38,7 +42,6 @@ import { Transfer } from '../../money/ledger/transfer.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { forAll, type Queryable } from '../../db/database.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
-import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import { memoRefusal } from '../../contract/addresses/destination-rules.ts'
 import type { Networks } from '../../networks/network.ts'
 
@@ -314,10 +317,8 @@ function requireMemo(
   { memo, crypto_network, destination_address }: CreateCryptoWithdrawalBody,
   networks: Networks,
 ): void {
-  if (memo === undefined) return
-  if (networks.get(crypto_network)?.carriesNoMemo)
-    throw problem.badRequest(`memo cannot be sent over ${crypto_network}: its transfers have no memo`, 'memo')
-  const refusal = memoRefusal(crypto_network, { address: destination_address, memo })
+  const destination = { address: destination_address, memo }
+  const refusal = memoRefusal(crypto_network, destination, networks.get(crypto_network))
   if (refusal !== undefined) throw problem.badRequest(`memo ${refusal}`, 'memo')
 }
 
@@ -339,40 +340,3 @@ function requireBalancePrecision({ asset, asked }: WithdrawalTerms, balanceAsset
   if (inUnitsOf(balanceAsset, asked.minor, asset.symbol) !== undefined) return
   throw problem.exceedPrecision(asked.field, { asset: balanceAsset, decimals: decimalsOf(balanceAsset) })
 }
-
-/** Returns the guaranteed fee if the quote is valid for this withdrawal; throws otherwise. */
-function quotedFee(body: CreateCryptoWithdrawalBody, terms: WithdrawalTerms, view: View): bigint {
-  const fee_id = body.fee_id!
-  const quote = view.get(FEE_QUOTES, fee_id)
-  if (quote === undefined) throw problem.notFound('fee quote', fee_id)
-  if (quote.transfer_id !== null)
-    throw problem.expired('the fee quote was used by another withdrawal', { fee_id })
-  if (quote.expires_at <= view.now.text)
-    throw problem.expired(`the fee quote expired at ${quote.expires_at}`, {
-      fee_id,
-      expired_at: quote.expires_at,
-    })
-  const wrong = (field: string) => problem.badRequest(`fee_id is a quote for another ${field}`, 'fee_id')
-  if (quote.asset !== body.asset) throw wrong('asset')
-  if (quote.crypto_network !== body.crypto_network) throw wrong('crypto_network')
-  if (addressKey(quote) !== addressKey(body)) throw wrong('destination_address')
-
-  const fee = parseAmount(quote.fee, terms.asset.decimals)!
-  const asked = terms.asked.field === 'amount' ? terms.asked.minor : terms.asked.minor - fee
-  if (asked > quotedAmount(quote, fee, terms)) throw wrong('amount: this withdrawal is larger')
-  return fee
-}
-
-const quotedAmount = (quote: FeeQuote, fee: bigint, { asset }: WithdrawalTerms): bigint =>
-  quote.amount === null
-    ? parseAmount(quote.total!, asset.decimals)! - fee
-    : parseAmount(quote.amount, asset.decimals)!
-
-/** Returns the canonical spelling of the destination, because a destination has several. */
-const addressKey = ({
-  crypto_network,
-  destination_address,
-}: {
-  crypto_network: string
-  destination_address: string
-}) => canonicalAddress(crypto_network as CryptoNetwork, destination_address, { testNetworks: true })

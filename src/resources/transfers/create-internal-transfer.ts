@@ -1,5 +1,5 @@
+import { minorUnits } from '../../contract/assets/precision.ts'
 import { Type } from 'typebox'
-import { parseAmount } from '../../contract/assets/amount.ts'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import {
@@ -103,9 +103,7 @@ export const createInternalTransfer = operation({
 export function minorToMove(symbol: string, amount: string): bigint {
   const asset = findAsset(symbol)
   if (asset === undefined) throw problem.badRequest(`asset ${symbol} is unknown`, 'asset')
-  const minor = parseAmount(amount, asset.decimals)
-  if (minor === undefined)
-    throw problem.exceedPrecision('amount', { asset: symbol, decimals: asset.decimals })
+  const minor = minorUnits('amount', amount, { asset: symbol, decimals: asset.decimals })
   if (minor === 0n) throw problem.badRequest('amount must be greater than zero', 'amount')
   return minor
 }

@@ -3,7 +3,7 @@ import { transaction, type Database } from '../../db/database.ts'
 import { HorizonUnknown, readHorizon } from '../../db/horizon.ts'
 import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { IS_NOT_BEGUN, PAYOUT_NETWORK } from '../../money/records/treasury.ts'
+import { IS_NOT_BEGUN, PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
 
 /** Least interval between reads of the records, which also take at most a tenth of the time. */
 const FRESH_MS = 5_000
@@ -129,9 +129,9 @@ const OPEN = `
     select case network when 'WIRE' then 'pending_wire' else 'pending_deposit' end as kind, min(seen_at) as since
     from seen_deposits where state = 'PENDING' group by 1
     union all
-    select lower(kind collate "C"), min(created_at) from evm_sweeps where state in ('SIGNED', 'BROADCAST') group by 1
+    select lower(kind collate "C"), min(created_at) from sweeps where state in ('SIGNED', 'BROADCAST') group by 1
     union all
-    select 'sweep_audit', min(ended_at) from evm_sweeps where audit_block is not null
+    select 'sweep_audit', min(ended_at) from sweeps where audit_block is not null
     union all
     select 'statement_initiated', min(created_at) from statements where status = 'STATEMENT_STATUS_INITIATED'
     union all

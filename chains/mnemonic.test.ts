@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { depositKeysOf } from '../../chains/evm/deposit-keys.ts'
-import { depositKeyIn } from '../../chains/solana/deposit-keys.ts'
+import { depositKeysOf } from './evm/deposit-keys.ts'
+import { depositKeyIn } from './solana/deposit-keys.ts'
 
 const ELEVEN = 'test test test test test test test test test test test'
 const FORM = 'its words must be in lower case, with one space between them'

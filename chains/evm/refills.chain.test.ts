@@ -5,10 +5,10 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, parseTransaction, type Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
-import { dieAtEachStep, type Failure } from '../../../test/failures.ts'
-import { startLyingNode } from '../../../test/lying-node.ts'
-import { networksFile } from '../../../test/real-networks.ts'
+import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
+import { dieAtEachStep, type Failure } from '../../test/failures.ts'
+import { startLyingNode } from '../../test/lying-node.ts'
+import { networksFile } from '../../test/real-networks.ts'
 import {
   MASTER_KEY,
   MASTER_KEYS,
@@ -16,23 +16,23 @@ import {
   startTestService,
   TEST_ORIGIN,
   type TestService,
-} from '../../../test/support.ts'
-import { hurryUnlocked } from '../../../test/work-off.ts'
-import { lookAt } from '../wallets/look.ts'
-import type { Networks } from '../../networks/network.ts'
-import { networkReports } from '../wallets/network-status.ts'
-import { configuredNetworks } from '../../networks/open-networks.ts'
-import { parseStoredAmount } from '../../contract/assets/amount.ts'
-import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import type { Database } from '../../db/database.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
-import { PLATFORM_ID } from '../../money/records/treasury.ts'
-import { verify } from '../../money/verify/verify.ts'
-import { creditDepositsOn } from '../deposits/credit-deposits.ts'
-import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
-import { confirmSend, planRefill, postRefills } from './refills.ts'
-import { acknowledgeTransaction } from './acknowledged.ts'
-import { selectTreasuryTransfers } from './orders.ts'
+} from '../../test/support.ts'
+import { hurryUnlocked } from '../../test/work-off.ts'
+import { lookAt } from '../../src/rails/wallets/look.ts'
+import type { Networks } from '../../src/networks/network.ts'
+import { networkReports } from '../../src/rails/wallets/network-status.ts'
+import { configuredNetworks } from '../../src/networks/open-networks.ts'
+import { parseStoredAmount } from '../../src/contract/assets/amount.ts'
+import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
+import type { Database } from '../../src/db/database.ts'
+import { RowMacs } from '../../src/audit/row-macs.ts'
+import { PLATFORM_ID } from '../../src/db/ids.ts'
+import { verify } from '../../src/money/verify/verify.ts'
+import { creditDepositsOn } from '../../src/rails/deposits/credit-deposits.ts'
+import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts'
+import { confirmSend, planRefill, postRefills } from '../../src/rails/treasury/refills.ts'
+import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
+import { selectTreasuryTransfers } from '../../src/rails/treasury/orders.ts'
 
 const CHAIN = 31337
 const CONFIRMATIONS = 2

@@ -1,13 +1,16 @@
+import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { FEE_QUOTES, type FeeQuote } from '../records/fee-quotes.ts'
+import type { View } from './decision.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
-import { decimalsOf } from '../../contract/assets/catalogue.ts'
+import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { Problem, problem } from '../../contract/problems.ts'
 import {
   decimalsOfListed,
   type Destinations,
   listedAt,
-  scheduledFee,
+  LIMITS,
   type ListedAsset,
   type WithdrawalTerms,
   type WithdrawalRequest,
@@ -23,8 +26,57 @@ import {
 } from '../../networks/network.ts'
 import { DestinationRefused, NodeFailure } from '../../networks/node-failure.ts'
 
+/**
+ * The fee of a withdrawal: that of its quote, or else that of the schedule, which must cover what the network costs now. Estimates are
+ * made for quotes, and to look whether the schedule covers them.
+ */
+
 /** Fees of withdrawals paid from USD are whole cents (API behaviour, Crypto withdrawals). */
 const CENT_DECIMALS = 2
+
+/** Returns the fee of the network's schedule, in minor units. */
+export const scheduledFee = ({ listing }: WithdrawalTerms): bigint => LIMITS.get(listing)!.fee
+
+/** Returns the guaranteed fee if the quote is valid for this withdrawal; throws otherwise. */
+export function quotedFee(
+  body: WithdrawalRequest & { fee_id?: string },
+  terms: WithdrawalTerms,
+  view: View,
+): bigint {
+  const fee_id = body.fee_id!
+  const quote = view.get(FEE_QUOTES, fee_id)
+  if (quote === undefined) throw problem.notFound('fee quote', fee_id)
+  if (quote.transfer_id !== null)
+    throw problem.expired('the fee quote was used by another withdrawal', { fee_id })
+  if (quote.expires_at <= view.now.text)
+    throw problem.expired(`the fee quote expired at ${quote.expires_at}`, {
+      fee_id,
+      expired_at: quote.expires_at,
+    })
+  const wrong = (field: string) => problem.badRequest(`fee_id is a quote for another ${field}`, 'fee_id')
+  if (quote.asset !== body.asset) throw wrong('asset')
+  if (quote.crypto_network !== body.crypto_network) throw wrong('crypto_network')
+  if (addressKey(quote) !== addressKey(body)) throw wrong('destination_address')
+
+  const fee = parseAmount(quote.fee, terms.asset.decimals)!
+  const asked = terms.asked.field === 'amount' ? terms.asked.minor : terms.asked.minor - fee
+  if (asked > quotedAmount(quote, fee, terms)) throw wrong('amount: this withdrawal is larger')
+  return fee
+}
+
+const quotedAmount = (quote: FeeQuote, fee: bigint, { asset }: WithdrawalTerms): bigint =>
+  quote.amount === null
+    ? parseAmount(quote.total!, asset.decimals)! - fee
+    : parseAmount(quote.amount, asset.decimals)!
+
+/** Returns the canonical spelling of the destination, because a destination has several. */
+const addressKey = ({
+  crypto_network,
+  destination_address,
+}: {
+  crypto_network: string
+  destination_address: string
+}) => canonicalAddress(crypto_network as CryptoNetwork, destination_address, { testNetworks: true })
 
 /** How long an estimate for a destination is reused. Base fees change by up to an eighth per block. */
 const FRESH_MS = 10_000

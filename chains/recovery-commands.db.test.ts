@@ -19,9 +19,9 @@ import {
   startTestService,
   type TestCustomer,
   type TestService,
-} from '../../test/support.ts'
-import { addressFromBytes } from '../contract/addresses/addresses.ts'
-import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
+} from '../test/support.ts'
+import { addressFromBytes } from '../src/contract/addresses/addresses.ts'
+import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const HEX = 'Ab'.repeat(32)

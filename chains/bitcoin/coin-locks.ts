@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../../src/db/database.ts'
 import { selectOpenTransactions, type OpenTransactionRow } from '../../src/networks/network-transactions.ts'
 import { minorOf, sum } from './amounts.ts'
-import { inputVbytes, type Coin } from './batch.ts'
+import { inputVbytes, type Coin } from './choose-coins.ts'
 import { decode, hashIn, isAsked, outpointOf, splitOutpoint, type Outpoint } from './decode.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'

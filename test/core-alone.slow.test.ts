@@ -1,0 +1,71 @@
+/*
+ * The core stands without families of chains: without the folders chains and signer (which signs for EVM), src type-checks and its
+ * tests pass. Its networks are the simulated ones then.
+ */
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** What src and its tests read. */
+const COPIED = ['src', 'test', 'migrations', 'package.json', 'vitest.config.ts', 'openapi.json']
+const LINKED = ['node_modules', 'client', 'console', 'docs', 'docs-page', 'dist']
+/** The two tables that name what is taken away, and the line's beginning up to the import. */
+const TABLES = [
+  ['src/networks/families.ts', /^ {2}\w+: \(\) => import\('.*\/chains\/.*\n/gm],
+  ['src/cli/program.ts', /^ {2}\[\['signer'\].*\n/gm],
+] as const
+const SIGNER_COMMANDS = 'src/cli/signer.ts'
+
+let core: string
+beforeAll(async () => {
+  core = await mkdtemp(join(tmpdir(), 'bursar-core-'))
+  for (const path of COPIED) await cp(join(ROOT, path), join(core, path), { recursive: true })
+  for (const path of LINKED) await symlink(join(ROOT, path), join(core, path))
+  for (const [path, lines] of TABLES) {
+    const text = await readFile(join(core, path), 'utf8')
+    expect(text).toMatch(lines)
+    await writeFile(join(core, path), text.replaceAll(lines, ''))
+  }
+  await rm(join(core, SIGNER_COMMANDS))
+  const { compilerOptions } = JSON.parse(await readFile(join(ROOT, 'tsconfig.json'), 'utf8')) as {
+    compilerOptions: object
+  }
+  const include = ['src', 'test/global-setup.ts']
+  await writeFile(join(core, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }))
+  // The linter checks types in half the time of the compiler.
+  const typesOnly = { options: { typeAware: true, typeCheck: true }, categories: { correctness: 'off' } }
+  await writeFile(join(core, '.oxlintrc.json'), JSON.stringify(typesOnly))
+})
+afterAll(() => rm(core, { recursive: true }))
+
+/** Runs a program of a package there. Its output is the message of the error where it fails. */
+async function run(program: string, ...args: string[]): Promise<string> {
+  const running = promisify(execFile)(join(core, 'node_modules/.bin', program), args, {
+    cwd: core,
+    env: { ...process.env, TEST_DATABASE_URL: inject('adminUrl') },
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  const { stdout } = await running.catch((error: { stdout: string; stderr: string }) => {
+    throw new Error(`${error.stdout}\n${error.stderr}`)
+  })
+  return stdout
+}
+
+// No import leads from src or its tests to a family, not even for a type: the module would be missed.
+test('src type-checks', () => run('oxlint', 'src'))
+
+test('its unit tests pass', () => run('vitest', 'run', '--project', 'unit', 'src'))
+
+// A sample, which deposits, pays and asks operators: what else might lead to a family is an import, which the check of types finds.
+test('its tests on a database pass', () =>
+  run(
+    ...(['vitest', 'run', '--project', 'database'] as const),
+    ...['src/resources/transfers/create-crypto-withdrawal', 'src/rails/deposits/credit-deposits'],
+    ...['src/rails/payouts/operator-commands', 'src/rails/wallets/network-status'],
+  ))
