@@ -4,7 +4,12 @@ import { inOrder } from '../../src/networks/in-order.ts'
 import type { NetworkFee, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { selectPaying, selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import { DestinationRefused, NodeRefusal } from '../../src/networks/node-failure.ts'
-import { deferred, reasonOfFailure, type WaitingReason } from '../../src/networks/waiting.ts'
+import {
+  deferred,
+  reasonOfFailure,
+  type WaitingReason,
+  refusedDestination,
+} from '../../src/networks/waiting.ts'
 import { deduct, owedFirst, owedOn, spend, whyShort, type Money } from '../kit/owed-first.ts'
 import {
   ACCOUNT_MINIMUM,
@@ -258,7 +263,7 @@ async function judge(
   const { asset, amount, destination_address, memo } = withdrawal
   const refused = (message: string): Judged => ({
     outcome: 'REFUSED',
-    refusal: { status_details: { invalid_destination_address: { message, destination_address } } },
+    refusal: refusedDestination(withdrawal, message),
   })
   const destination = { address: destination_address, asset, ...(memo !== null && { memo }) }
   const rule = addressRefusal('STELLAR', destination) ?? refusesDestination(chain, destination_address)

@@ -30,6 +30,7 @@ import type {
   Signing,
   Withdrawal,
 } from '../network.ts'
+import { refusedDestination } from '../waiting.ts'
 
 export interface SimulatedOptions {
   /** Time until a transaction is confirmed. */
@@ -126,10 +127,8 @@ function sign(withdrawal: Withdrawal): Signing {
 function refusalOf(withdrawal: Withdrawal): PaymentRefusal | undefined {
   const { asset, destination_address } = withdrawal
   switch (outcomeOf(withdrawal)) {
-    case 'INVALID_DESTINATION_ADDRESS': {
-      const message = 'the network refused the destination address'
-      return { status_details: { invalid_destination_address: { message, destination_address } } }
-    }
+    case 'INVALID_DESTINATION_ADDRESS':
+      return refusedDestination(withdrawal, 'the network refused the destination address')
     case 'STALE_FEE_QUOTE':
       return { status_details: { stale_fee_quote: { message: 'the network fee rose above the fee quoted' } } }
     case 'MISSING_TRUSTLINE': {

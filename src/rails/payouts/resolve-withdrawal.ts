@@ -7,6 +7,7 @@ import { stepAfterStatus, type State } from './next-step.ts'
 import { findOutgoing } from './found-withdrawals.ts'
 import { record } from './record-steps.ts'
 import type { Origin } from '../../contract/actor.ts'
+import { refusedDestination } from '../../networks/waiting.ts'
 
 /**
  * What an operator says of a withdrawal whose end its network cannot tell. `usedBy`: the transaction that has used its nonce,
@@ -100,10 +101,9 @@ function paid(withdrawal: Stated, seen: Unresolved) {
   return { status: 'COMPLETED', crypto_tx_hash, crypto_tx_index } as const
 }
 
-function notPaid({ destination_address }: Stated) {
+function notPaid(withdrawal: Stated) {
   const message = 'an operator found that nothing had arrived at the destination address'
-  const status_details = { invalid_destination_address: { message, destination_address } }
-  return { status: 'FAILED', status_details } as const
+  return { status: 'FAILED', ...refusedDestination(withdrawal, message) } as const
 }
 
 async function findSigned(db: Database, transferId: string): Promise<Stated & { status: string }> {

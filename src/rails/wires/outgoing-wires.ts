@@ -20,6 +20,7 @@ import { guarded } from '../payouts/signing-guards.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { Refusal } from '../../contract/refusal.ts'
+import { refusedDestination } from '../../networks/waiting.ts'
 
 /** Wires that operators send by hand: list, take, mark as sent or failed (docs/guides/live-without-a-bank-interface.md). */
 
@@ -269,8 +270,8 @@ export async function markWireFailed(
     const sent = await findBankWireOf(tx, transfer_id)
     if (sent !== undefined)
       throw new Refusal(`wire ${transfer_id} was sent with the bank reference ${sent.bank_reference}`)
-    const details = { message: `the wire was not paid: ${reason}`, destination_address }
-    const transfer = { status: 'FAILED', status_details: { invalid_destination_address: details } } as const
+    const refusal = refusedDestination({ destination_address }, `the wire was not paid: ${reason}`)
+    const transfer = { status: 'FAILED', ...refusal } as const
     await record(tx, customer_id, [{ withdrawal: held, state: 'DONE', transfer }], {
       origin,
       action: 'transfer.mark_failed',
