@@ -42,6 +42,7 @@ import {
 } from './support.ts'
 import { mine } from './work-off.ts'
 import { buildApp } from '../src/program/build-app.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -70,7 +71,10 @@ async function startService(world: World) {
   })
   const settings = testSettings()
   const ledger = new Ledger(nodes, { macs: new RowMacs(MASTER_KEYS) })
-  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
+  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode, {
+    signs: true,
+    withdrawals: withdrawalReader,
+  })
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
     ...{ db, nodes, backgroundNodes: nodes, ledger, networks, settings },

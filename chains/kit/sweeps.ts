@@ -10,6 +10,7 @@ import { newId, readClock } from '../../src/db/ids.ts'
 import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
 import type { NetworkFee, SignedTransaction, SweepRound } from '../../src/networks/network.ts'
 import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
+import type { EndedTopUps } from '../../src/networks/network-transactions.ts'
 
 /**
  * The life of a sweep, and of what one takes before: gas for an address, or a nonce account. It is signed and stored before it is
@@ -210,3 +211,14 @@ export async function endSweep(
     return true
   })
 }
+
+/** Tells which of a customer's sweeps have ended. */
+export const endedTopUpsIn =
+  (db: Database): EndedTopUps =>
+  async (customerId, ids) => {
+    const { rows } = await db.query<{ id: string }>(
+      'select id from sweeps where customer_id = $1 and id = any ($2::uuid[]) and ended_at is not null',
+      [customerId, ids],
+    )
+    return rows.map(({ id }) => id)
+  }

@@ -354,6 +354,8 @@ export interface Payer {
    * the order of their nonces, later ones need the earlier ones, also while the records of those cannot be read.
    */
   rebroadcast?(kept: readonly SignedTransaction[]): Promise<void>
+  /** Which of a customer's sweeps that the hot wallet sends gas for have ended. Absent where it sends none. */
+  endedTopUps?(customerId: string, ids: readonly string[]): Promise<string[]>
   /** How long to wait before checking a status again, or before trying again to sign a withdrawal that had to wait. */
   pollMs: number
   /** Nothing outside this database moves: true of the sandbox's networks and its bank. */
