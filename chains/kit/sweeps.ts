@@ -8,9 +8,8 @@ import {
 import { RecordFailure } from '../../src/db/each-alone.ts'
 import { newId, readClock } from '../../src/db/ids.ts'
 import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
-import type { NetworkFee, SignedTransaction, SweepRound } from '../../src/networks/network.ts'
+import type { NetworkFee, SignedTransaction, SweepRound, EndedTopUps } from '../../src/networks/network.ts'
 import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
-import type { EndedTopUps } from '../../src/networks/network-transactions.ts'
 
 /**
  * The life of a sweep, and of what one takes before: gas for an address, or a nonce account. It is signed and stored before it is

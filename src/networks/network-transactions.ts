@@ -5,7 +5,7 @@ import {
   type Queryable,
   type Transaction,
 } from '../db/database.ts'
-import type { PayoutNetwork, SignedTransaction } from './network.ts'
+import type { PayoutNetwork, SignedTransaction, EndedTopUps } from './network.ts'
 import { arraysOf, grouped } from '../db/rows.ts'
 import type { Moment } from '../db/ids.ts'
 
@@ -254,9 +254,6 @@ export async function freeWhatHasEnded(
   )
   return isAll
 }
-
-/** Which of a customer's sweeps that a transaction sends gas for have ended, by their ids. */
-export type EndedTopUps = (customerId: string, ids: readonly string[]) => Promise<string[]>
 
 /** A withdrawal that a transaction pays, or the sweep that it sends gas for. */
 interface PaidByTransaction {
