@@ -44,7 +44,7 @@ export const IS_NOT_BEGUN = `
 
 /**
  * In SQL: begins the withdrawals that a `select` between these two texts gives. The primary key decides between two workers that
- * try, and what is returned was begun now: Citus would count a row that is there already, too.
+ * try, and what is returned was begun now (rule 5 of src/db/distribution.ts).
  */
 export const BEGIN =
   'insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at)'
@@ -58,7 +58,7 @@ export class TakenMeanwhile extends Refusal {
   }
 }
 
-// Citus takes no time plus an interval in an update, and no function that is not immutable: the clock is read before.
+// The clock is read before (rule 3 of src/db/distribution.ts).
 const UPDATE = `
       update outgoing_transfers b
       set state = s.state,

@@ -9,13 +9,13 @@ export interface WithdrawalReader {
   /**
    * By asset, the oldest withdrawal that has waited for the hot wallet long enough for the money to be kept for it, for a day at
    * most. Otherwise small withdrawals would take every refill before it suffices for a large one. The platform's own transfers
-   * never keep money. While a node of the database cluster is gone, nothing is kept, and younger withdrawals are paid.
+   * never keep money. While a part of the database is gone, nothing is kept, and younger withdrawals are paid.
    */
   longestWaiting(tx: Transaction, network: PayoutNetwork, reserveAfterMs?: number): Promise<Reserved[]>
   /**
    * By asset, customers' PENDING withdrawals of the network that are not signed, for any reason: a send to cold storage leaves
-   * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a node of the database
-   * cluster is gone.
+   * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a part of the database
+   * is gone.
    */
   unsigned(tx: Transaction, network: PayoutNetwork): Promise<Unsigned[] | undefined>
   /** The withdrawals whose transaction this is, in the order of its outputs; of these customers alone, where they are named. */

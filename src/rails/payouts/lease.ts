@@ -77,8 +77,7 @@ export async function claimNew(
   limit = CLAIM_MAX,
 ): Promise<Claimed[]> {
   const { rows: begun } = await tx.query<{ transfer_id: string }>({
-    // `statement_timestamp()` sends this straight to a shard, `clock_timestamp()` would send it through the
-    // coordinator.
+    // `statement_timestamp()`, not `clock_timestamp()`: rule 2 of src/db/distribution.ts.
     text: `
       ${BEGIN}
       select t.customer_id, t.id, $2, 'HELD', statement_timestamp(), null::timestamptz
