@@ -69,7 +69,6 @@ export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   db: Database
   settings: Settings
   log: Logger
-  /** The migrations that ran. */
   applied: string[]
   origin: Origin
   /** Logs what the operator did (`logOperator`). */
@@ -77,9 +76,7 @@ export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   /** Throw `SettingsError` where live mode has no master key. */
   keys: () => Promise<MasterKeys>
   rowMacs: () => Promise<RowMacs>
-  /** Connections to each node of a cluster. */
   nodes: () => Promise<Nodes>
-  /** The configured real networks. */
   networks: () => Promise<ReadonlyMap<CryptoNetwork, NetworkAdapter>>
   /** A real network. Throws an Error when the networks file has no section for it. */
   network: (name: CryptoNetwork) => Promise<NetworkAdapter>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Network } from '../../contract/fields.ts'
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import {
   DEPOSIT_ADDRESS_COLUMNS,
   DepositAddress,
@@ -15,7 +15,7 @@ export const listDepositAddresses = listOperation({
   tag: 'Transfers',
   summary: 'List Deposit Addresses',
   description: "Lists the customer's deposit addresses, newest first.",
-  example: { profile_ids: [EXAMPLE.profile_id], limit: 10 },
+  example: { query: { profile_ids: [EXAMPLE.profile_id], limit: 10 } },
   list: 'deposit-addresses',
   item: DepositAddress,
   select: `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses`,
