@@ -17,7 +17,7 @@ import { approveCooledAddresses } from '../src/resources/destination-addresses/a
 import { makeDemo } from '../src/program/demo/make-demo.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { RowMacs } from '../src/audit/row-macs.ts'
-import { signOnlyAccepted } from '../src/audit/withdrawal-macs.ts'
+import { signOnlyAccepted } from '../src/audit/sign-only-accepted.ts'
 import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import type { Networks, Withdrawal } from '../src/networks/network.ts'

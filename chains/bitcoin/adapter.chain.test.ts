@@ -43,7 +43,7 @@ import { freeze, selectFreezes, unfreeze } from '../../src/money/records/freezes
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { RowMacs } from '../../src/audit/row-macs.ts'
-import { signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
+import { signOnlyAccepted } from '../../src/audit/sign-only-accepted.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
 import { creditDepositsOn } from '../../src/rails/deposits/credit-deposits.ts'
 import { seeDepositsOn } from '../../src/rails/deposits/see-deposits.ts'
@@ -60,13 +60,8 @@ import {
 import { bitcoinAdapter } from './adapter.ts'
 import type { BitcoinConfig } from './wallet.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
-import type {
-  FoundDeposit,
-  PayoutNetwork,
-  NetworkAdapter,
-  Networks,
-  Withdrawal,
-} from '../../src/networks/network.ts'
+import type { PayoutNetwork, NetworkAdapter, Networks, Withdrawal } from '../../src/networks/network.ts'
+import type { FoundDeposit } from '../../src/networks/found-deposits.ts'
 
 const DEPTH = 2
 const DECIMALS = 8

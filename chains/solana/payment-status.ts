@@ -15,7 +15,7 @@ import {
   type MadeTransaction,
   type SignatureStatus,
 } from './node.ts'
-import { refusalOf } from './sign.ts'
+import { refusalOf } from '../kit/refusals.ts'
 import { parse, parsePayment, paymentIn, type ParsedPayment } from './transaction.ts'
 
 /** How long until a doubtful outcome is checked again. */

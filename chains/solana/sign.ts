@@ -2,6 +2,7 @@ import type { Transaction } from '../../src/db/database.ts'
 import type { PaymentRefusal, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { inOrder } from '../../src/networks/in-order.ts'
 import { deferred, type WaitingReason } from '../../src/networks/waiting.ts'
+import { refusalOf } from '../kit/refusals.ts'
 import { GAS_ASSET, type Facts, type SolanaChain } from './chain.ts'
 import { plansOf, type Plan } from './destinations.ts'
 import { aboveCeiling, priceMax, simulate, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
@@ -119,14 +120,6 @@ function endOf(plan: Plan, withdrawal: Withdrawal): Exclude<Decision, Tried> | u
   if (!('outcome' in plan)) return undefined
   return plan.outcome === 'REFUSED' ? { outcome: 'REFUSED', refusal: refusalOf(withdrawal, plan.why) } : plan
 }
-
-/** The refusal of a withdrawal whose destination the network does not pay. */
-export const refusalOf = (
-  { destination_address }: Pick<Withdrawal, 'destination_address'>,
-  message: string,
-): PaymentRefusal => ({
-  status_details: { invalid_destination_address: { message, destination_address } },
-})
 
 /** Errors of the runtime about the account that is paid, by their names. */
 const DESTINATION_ERRORS =

@@ -23,7 +23,8 @@ import { magicAddress } from '../networks/simulated/magic-addresses.ts'
 import { runOrchestrations } from '../resources/orchestrations/run-orchestrations.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 import { RowMacs } from './row-macs.ts'
-import { sealWithdrawal, signOnlyAccepted } from './withdrawal-macs.ts'
+import { sealWithdrawal } from './withdrawal-macs.ts'
+import { signOnlyAccepted } from './sign-only-accepted.ts'
 import { verify } from '../money/verify/verify.ts'
 
 /*

@@ -6,7 +6,7 @@ import type { ActorType } from '../contract/actor.ts'
 import { problem } from '../contract/problems.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import { canonicalAddress } from '../contract/addresses/addresses.ts'
-import type { PayoutNetwork, NetworkAdapter, SignerAnswer, Signing, Withdrawal } from '../networks/network.ts'
+import type { PayoutNetwork, Withdrawal } from '../networks/network.ts'
 import type { Payee, TransferApproval } from '../money/movements/decision.ts'
 import type { RowMacs } from './row-macs.ts'
 import type { NewTransfer, Transfer } from '../money/ledger/transfer.ts'
@@ -28,11 +28,9 @@ export interface AcceptedWithdrawal {
   /** The address as the client sent it; for a wire the bank account, as `payeeOf` writes it. */
   destination: string
   memo: string | null
-  /** The approvers that it needs; absent where it needs none. */
   approval?: TransferApproval | undefined
 }
 
-/** Makes the MAC of a new withdrawal; for a wire, over the bank account that it pays. */
 function macOfNew(
   macs: RowMacs,
   { customer_id, id, profile_id, asset, amount, crypto_network, memo, destination_address }: Transfer,
@@ -244,66 +242,6 @@ export type OnObjection = (withdrawal: Withdrawal, objection: string) => void
 
 /** Begins the waiting detail and the log line of such a withdrawal. */
 export const NOT_ACCEPTED = 'not what was accepted'
-
-/**
- * Wraps an adapter so that it signs only withdrawals that match their MAC and have not ended. The others wait with the reason.
- * They are never refunded automatically: an operator has to find out who changed them. The check covers the withdrawal as the
- * adapter gets it. It covers replacements, too: a transaction is replaced only if all withdrawals that it pays pass.
- */
-export function signOnlyAccepted(
-  adapter: NetworkAdapter,
-  macs: RowMacs,
-  onObjection: OnObjection = () => undefined,
-): NetworkAdapter {
-  return {
-    ...adapter,
-    async sign(tx, withdrawals) {
-      const objections = await objectionsTo(tx, macs, withdrawals)
-      const accepted = withdrawals.filter((_, index) => objections[index] === undefined)
-      const signings = accepted.length === 0 ? [] : await adapter.sign(tx, accepted)
-      let next = 0
-      return withdrawals.map((withdrawal, index): Signing => {
-        const objection = objections[index]
-        if (objection === undefined) return signings[next++]!
-        onObjection(withdrawal, objection)
-        const reason = { code: 'NOT_ACCEPTED', detail: `${NOT_ACCEPTED}: ${objection}` } as const
-        return { outcome: 'DEFERRED', reason }
-      })
-    },
-    ...(adapter.askSigner && {
-      // Whoever has the service's role can make a withdrawal ASKED: what is asked for is judged as what is signed.
-      async askSigner(db, asked) {
-        const objections = await objectionsTo(db, macs, asked)
-        const accepted = asked.filter((_, index) => objections[index] === undefined)
-        const answers = accepted.length === 0 ? [] : await adapter.askSigner!(db, accepted)
-        let next = 0
-        return asked.map((withdrawal, index): SignerAnswer => {
-          const objection = objections[index]
-          if (objection === undefined) return answers[next++]!
-          onObjection(withdrawal, objection)
-          return { reason: { code: 'NOT_ACCEPTED', detail: `${NOT_ACCEPTED}: ${objection}` } }
-        })
-      },
-    }),
-    ...(adapter.replace && {
-      async replace(tx, withdrawals) {
-        const objections = await objectionsTo(tx, macs, withdrawals)
-        const refused = new Set<string>()
-        for (const [index, withdrawal] of withdrawals.entries()) {
-          if (objections[index] === undefined) continue
-          refused.add(withdrawal.crypto_tx_hash)
-          onObjection(withdrawal, objections[index])
-        }
-        const accepted = withdrawals.filter(({ crypto_tx_hash }) => !refused.has(crypto_tx_hash))
-        const replacements = accepted.length === 0 ? [] : await adapter.replace!(tx, accepted)
-        let next = 0
-        return withdrawals.map(({ crypto_tx_hash }) =>
-          refused.has(crypto_tx_hash) ? undefined : replacements[next++],
-        )
-      },
-    }),
-  }
-}
 
 /** Returns the objection to each of the withdrawals, as they are to be signed. */
 export async function objectionsTo(

@@ -1,7 +1,8 @@
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { problem } from '../../contract/problems.ts'
-import { arrayLiteral, inOrder, type Transaction } from '../../db/database.ts'
+import { inOrder, type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import {
   IS_OUTDATED,
   keyOfBalance,

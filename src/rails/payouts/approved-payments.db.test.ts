@@ -15,7 +15,7 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import { RowMacs } from '../../audit/row-macs.ts'
-import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
+import { signOnlyAccepted } from '../../audit/sign-only-accepted.ts'
 import { runOrchestrations } from '../../resources/orchestrations/run-orchestrations.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'

@@ -20,7 +20,7 @@ import { settle as settleAll } from '../../../test/work-off.ts'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
 import { openDatabase, transaction } from '../../db/database.ts'
 import { RowMacs } from '../../audit/row-macs.ts'
-import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
+import { signOnlyAccepted } from '../../audit/sign-only-accepted.ts'
 import type { Networks } from '../../networks/network.ts'
 import {
   freeze,

@@ -32,12 +32,8 @@ import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import type { ApprovalRequirement } from '../../governance/approvals/approved-withdrawal.ts'
 import { transaction } from '../../db/database.ts'
 import { RowMacs } from '../../audit/row-macs.ts'
-import {
-  macOfWithdrawal,
-  readAccepted,
-  sealWithdrawal,
-  signOnlyAccepted,
-} from '../../audit/withdrawal-macs.ts'
+import { macOfWithdrawal, readAccepted, sealWithdrawal } from '../../audit/withdrawal-macs.ts'
+import { signOnlyAccepted } from '../../audit/sign-only-accepted.ts'
 import type { Networks } from '../../networks/network.ts'
 import { challengeOf, newPrivateKey, signStatement } from '../../governance/approvals/approval-statement.ts'
 import { verify } from '../../money/verify/verify.ts'

@@ -3,7 +3,6 @@ import type {
   BroadcastAnswer,
   Confirmations,
   Payer,
-  NetworkFee,
   PaymentStatus,
   PaymentRefusal,
   Review,
@@ -12,6 +11,7 @@ import type {
   Signing,
   Withdrawal,
 } from '../../networks/network.ts'
+import type { NetworkFee } from '../../networks/moved-on-chain.ts'
 import type { WaitingReason } from '../../networks/waiting.ts'
 import type { SigningDecision } from './check-before-signing.ts'
 

@@ -8,7 +8,8 @@ import { transaction, type Database, type Transaction } from '../../db/database.
 import { newId, PLATFORM_ID } from '../../db/ids.ts'
 import { coldEntries, networkFeeEntries } from '../../money/ledger/entries.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
-import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../../networks/network.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
+import type { MovedOnChain, PaymentOnChain } from '../../networks/moved-on-chain.ts'
 import { signAlone } from '../payouts/lease.ts'
 import { forgetRefill } from './found-refills.ts'
 

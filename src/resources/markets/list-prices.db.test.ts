@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { DAY } from './increments.ts'
 import type { Market } from './markets.ts'
 import { beginSimulation } from './simulate-prices.ts'
