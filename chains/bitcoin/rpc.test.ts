@@ -1,18 +1,16 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { DOCUMENTED_OPTIONS } from '../../test/bitcoin-node.ts'
-import { bitcoinRpc, NodeUnreachable, replyBytesMax, type BitcoinRpc, type RpcCall } from '../kit/json-rpc.ts'
+import { bitcoinRpc, NodeUnreachable, replyBytesMax, type RpcCall } from '../kit/json-rpc.ts'
 
 const MIB = 1024 * 1024
 /** More than a client may read, and small enough for a test. */
 const ENDLESS_BYTES = 32 * MIB
 
-let server: Server
-let rpc: BitcoinRpc
 /** The length of the node's answer to each call, and how much of it was sent. */
 let answerBytes = 0
 let sentBytes = 0
@@ -29,16 +27,14 @@ function* answer(): Generator<string> {
   yield '"}'
 }
 
-beforeAll(async () => {
-  server = createServer((request, reply) => {
-    request.resume().once('end', () => {
-      Readable.from(answer()).pipe(reply)
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  rpc = bitcoinRpc({ rpcUrl: `http://127.0.0.1:${port}`, rpcUser: 'bursar', rpcPassword: 'secret' })
-})
+const server = createServer((request, reply) => {
+  request.resume().once('end', () => {
+    Readable.from(answer()).pipe(reply)
+  })
+}).listen(0, '127.0.0.1')
+await once(server, 'listening')
+const { port } = server.address() as AddressInfo
+const rpc = bitcoinRpc({ rpcUrl: `http://127.0.0.1:${port}`, rpcUser: 'bursar', rpcPassword: 'secret' })
 afterAll(() => server.close())
 
 test.each([
