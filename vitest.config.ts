@@ -1,10 +1,11 @@
 import { defineConfig } from 'vitest/config'
-import { filesOf, PROJECTS } from './test/projects.ts'
+import { coreAlone, filesOf, PROJECTS } from './test/projects.ts'
 
 export default defineConfig({
   test: {
     projects: PROJECTS.map((name) => ({
       extends: true as const,
+      plugins: name === 'core' ? [coreAlone] : [],
       test: {
         name,
         ...filesOf(name),

@@ -18,6 +18,7 @@ import { recordWireDeposit } from '../src/rails/wires/record-wires.ts'
 import { setPolicy } from './policies.ts'
 import { sources } from './sources.ts'
 import { fund, newCustomer, TEST_ORIGIN, withdraw, withdrawalOf, ownTestService } from './support.ts'
+import { partsOf } from '../src/db/parts.ts'
 
 /** The statements that the pool's connections sent behind a commit, and the number of commits. */
 const sent = { late: [] as string[], commits: 0 }
@@ -37,7 +38,7 @@ pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
   return query.apply(this, args)
 } as typeof pg.Client.prototype.query
 const service = await ownTestService()
-for (const pool of [service.db, ...service.nodes.list().map(({ db }) => db)])
+for (const pool of [service.db, ...partsOf(service.db).map(({ db }) => db)])
   pool.on('release', (_error, client) => void ended.delete(client))
 ended = new WeakSet()
 sent.late = []

@@ -16,7 +16,7 @@ import {
   type Hex,
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import { atEnd } from './at-end.ts'
+import { atEnd, endWithWorker } from './at-end.ts'
 
 /** Anvil's default mnemonic: its accounts are funded and its keys are public. */
 const MNEMONIC = 'test test test test test test test test test test test junk'
@@ -54,6 +54,7 @@ export async function startAnvil(chainId: number) {
   const child = spawn(anvilBinary(), ['--port', '0', '--chain-id', String(chainId)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  endWithWorker(child)
   const ended = once(child, 'exit')
   const tooLong = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX)
   const rpcUrl = await new Promise<string>((resolve, reject) => {

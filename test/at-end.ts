@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,4 +15,14 @@ export async function ownFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'bursar-test-'))
   atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   return folder
+}
+
+const children = new Set<ChildProcess>()
+process.once('SIGTERM', () => process.exit())
+process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')))
+
+/** Ends a process with this worker at the latest: Vitest runs no hook of a file where `-t` leaves out every test. */
+export function endWithWorker(child: ChildProcess): void {
+  children.add(child)
+  child.once('exit', () => children.delete(child))
 }

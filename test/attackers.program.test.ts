@@ -23,6 +23,7 @@ import {
   ownBursar,
 } from './support.ts'
 import { atEnd } from './at-end.ts'
+import { forCustomer } from '../src/db/parts.ts'
 
 /*
  * Attackers over HTTP, who have no token or only their own. Each test acts as the attacker and keeps the attacker's
@@ -284,7 +285,7 @@ test('the slow reads of one customer leave connections and places to the others,
   for (let n = 0; n < 5; n++) expect((await victim.call('GET', balances)).status).toBe(200)
   await service.healthy()
 
-  const reads = vi.spyOn(service.nodes.of(mallory.customer_id), 'query')
+  const reads = vi.spyOn(forCustomer(service.db, mallory.customer_id), 'query')
   for (const { socket } of asked) socket.destroy()
   await expect.poll(() => openConnections(service.app), PATIENT).toBeLessThan(5)
   await lock.query('rollback')
@@ -309,7 +310,7 @@ test('a database without free connections and a process without descriptors give
   expect(statuses).toEqual(new Set([503]))
   await onEveryNode(`alter database ${name} connection limit -1`)
   expect((await call('GET', '/v2/profiles')).status).toBe(200)
-  vi.spyOn(service.nodes.of(customer_id), 'query').mockImplementationOnce(() => {
+  vi.spyOn(forCustomer(service.db, customer_id), 'query').mockImplementationOnce(() => {
     throw Object.assign(new Error('connect EMFILE 127.0.0.1:5432'), { code: 'EMFILE' })
   })
   expect(await call('GET', '/v2/profiles')).toMatchObject({

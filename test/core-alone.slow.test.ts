@@ -1,13 +1,13 @@
 /*
  * The core stands without families of chains: without the folders chains and signer (which signs for EVM), src type-checks and its
- * tests pass. Its networks are the simulated ones then.
+ * unit tests pass. Its tests on a database always run so (`coreAlone` in projects.ts). Its networks are the simulated ones then.
  */
 import { execFile } from 'node:child_process'
 import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, inject, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ownFolder } from './at-end.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -44,7 +44,6 @@ await writeFile(join(core, '.oxlintrc.json'), JSON.stringify(typesOnly))
 async function run(program: string, ...args: string[]): Promise<string> {
   const running = promisify(execFile)(join(core, 'node_modules/.bin', program), args, {
     cwd: core,
-    env: { ...process.env, TEST_DATABASE_URL: inject('adminUrl') },
     maxBuffer: 64 * 1024 * 1024,
   })
   const { stdout } = await running.catch((error: { stdout: string; stderr: string }) => {
@@ -57,11 +56,3 @@ async function run(program: string, ...args: string[]): Promise<string> {
 test('src type-checks', () => run('oxlint', 'src'))
 
 test('its unit tests pass', () => run('vitest', 'run', '--project', 'unit', 'src'))
-
-// A sample, which deposits, pays and asks operators: what else might lead to a family is an import, which the check of types finds.
-test('its tests on a database pass', () =>
-  run(
-    ...(['vitest', 'run', '--project', 'database'] as const),
-    ...['src/resources/transfers/create-crypto-withdrawal', 'src/rails/deposits/credit-deposits'],
-    ...['src/rails/payouts/operator-commands', 'src/rails/wallets/network-status'],
-  ))

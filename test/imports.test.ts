@@ -111,6 +111,17 @@ test('imports name files of src', () => {
   for (const { from, to } of imports) expect(files, `${from} imports ${to}`).toContain(to)
 })
 
+/** Where the operator spreads the tables over a cluster. All else finds a customer's part of the database by `src/db/parts.ts`. */
+const DISTRIBUTES = 'src/cli/database.ts'
+
+test('only the room of the database knows Citus, its coordinator and its shards', () => {
+  const outside = sources.filter(({ file }) => !file.startsWith('src/db/') && file !== DISTRIBUTES)
+  const naming = outside.filter(({ text }) => /\b(citus|oncitus|coordinators?|shards?)\b/i.test(text))
+  expect(naming.map(({ file }) => file)).toEqual([])
+  const opening = imports.filter(({ from, to }) => to === 'src/db/nodes.ts' && !from.startsWith('src/db/'))
+  expect(opening).toEqual([{ from: 'src/program/connect.ts', to: 'src/db/nodes.ts' }])
+})
+
 test('no file imports itself through other files, not even for a type', () => {
   expect(cycles(imports)).toEqual([])
 })

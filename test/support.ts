@@ -27,7 +27,8 @@ import {
 } from '../src/db/database.ts'
 import { PLACES } from '../src/db/tables.ts'
 import { idsAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
-import { addressOn, Cluster, type Nodes } from '../src/db/nodes.ts'
+import { addressOn, Cluster } from '../src/db/nodes.ts'
+import { setParts } from '../src/db/parts.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/money/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
@@ -44,7 +45,7 @@ import { openBank } from '../src/rails/wires/bank.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { openSigningKeys } from '../src/access/tokens/signing-keys.ts'
 import { readSettings, type Settings } from '../src/settings.ts'
-import { atEnd } from './at-end.ts'
+import { atEnd, endWithWorker } from './at-end.ts'
 import {
   CLUSTER,
   copyOnWorkers,
@@ -199,7 +200,7 @@ const NAMES_COORDINATOR = new RegExp(`\\b(from|join|into|update)\\s+(${ON_COORDI
  * A plain database as a cluster has it: the pool of the customers takes no statement about a table that only the coordinator
  * of a cluster has. So each test on a plain database finds a statement that would fail on a cluster.
  */
-function asOnCluster(shared: Database, pool: Database): Nodes {
+function asOnCluster(shared: Database, pool: Database): void {
   pool.on('connect', (session) => {
     session.query = ((asked: string | pg.QueryConfig, ...others: unknown[]) => {
       const table = NAMES_COORDINATOR.exec(typeof asked === 'string' ? asked : asked.text)?.[2]
@@ -210,8 +211,9 @@ function asOnCluster(shared: Database, pool: Database): Nodes {
     }) as typeof session.query
   })
   setCoordinator(pool, shared)
-  const nodes = [{ name: '', db: pool }]
-  return { shared, of: () => pool, nameOf: () => '', list: () => nodes, refresh: async () => undefined }
+  const part = { name: '', db: pool }
+  const list = [part]
+  setParts(shared, { of: () => part, list: () => list, refresh: async () => undefined })
 }
 
 /** The service as production builds it, on a separate database. Close it. */
@@ -229,8 +231,9 @@ export async function startTestService(
     pools.push(pool)
     return pool
   }
-  const nodes = CLUSTER.length > 0 ? cluster.nodes(db, open) : asOnCluster(db, open())
-  const ledger = new Ledger(nodes, {
+  if (CLUSTER.length > 0) cluster.connect(db, open)
+  else asOnCluster(db, open())
+  const ledger = new Ledger(db, {
     macs: new RowMacs(MASTER_KEYS),
     govern: governBy(new Policies(MASTER_KEYS, { sandbox: settings.mode === 'sandbox' })),
   })
@@ -249,8 +252,6 @@ export async function startTestService(
     )
   const app = await buildApp({
     db,
-    nodes,
-    backgroundNodes: nodes,
     ledger,
     networks,
     settings,
@@ -268,7 +269,6 @@ export async function startTestService(
     db,
     ownerUrl,
     owner,
-    nodes,
     app,
     ledger,
     macs: ledger.macs!,
@@ -737,6 +737,7 @@ export async function spawnBursar(
     stdio: ['ignore', 'pipe', 'pipe'],
     ...user,
   })
+  endWithWorker(child)
   let log = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null

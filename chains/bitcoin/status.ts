@@ -198,7 +198,7 @@ export async function outcomeOfConflict(
       if (!connectionLost(error)) throw error
       return 'NOT_KNOWN' as const
     })
-    // A node of the database cluster that holds another payee of the transaction does not answer.
+    // A part of the database that holds another payee of the transaction does not answer.
     if (paid === 'NOT_KNOWN') return { state: 'MINED' }
     if (paid !== undefined) return confirmedBy(wallet, spender, paid.index, paid.share)
   }
@@ -237,7 +237,7 @@ async function paymentByOther(
 }
 
 /**
- * The withdrawals that the same transaction pays, in the order of its outputs. Only the database nodes of its payees are asked,
+ * The withdrawals that the same transaction pays, in the order of its outputs. Only the parts of the database with its payees are asked,
  * or all where an older version of Bursar stored it without payees.
  */
 async function withdrawalsPaidWith(

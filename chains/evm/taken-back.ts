@@ -43,8 +43,8 @@ export async function lostTransactions(db: Database, chain: EvmChain): Promise<L
 const isUnknown = ({ crypto_tx_hash }: LostTransaction): boolean => crypto_tx_hash === undefined
 
 /**
- * Finds lost transactions whose customers' records are gone: a node of the database cluster was restored from an older state.
- * The coordinator has their bytes and no end of them, so nothing that they pay was refunded.
+ * Finds lost transactions whose customers' records are gone: a part of the database was restored from an older state.
+ * The wallet's records have their bytes and no end of them, so nothing that they pay was refunded.
  */
 async function withForgotten(
   db: Database,

@@ -98,7 +98,7 @@ export function owedFirst(
 
 const NEEDS_UNKNOWN: WaitingReason = {
   code: 'KEPT_FOR_CUSTOMERS',
-  detail: `customers' withdrawals come first, and a node of the cluster does not answer: what its customers need is unknown`,
+  detail: `customers' withdrawals come first, and a part of the database does not answer: what its customers need is unknown`,
 }
 
 const leftOf = ({ spendable }: Money, asset: string): bigint => spendable.get(asset) ?? 0n

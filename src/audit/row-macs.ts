@@ -310,7 +310,7 @@ export class RowMacs {
   async seal(tx: Queryable, table: SealedName, ...key: readonly (string | Buffer)[]): Promise<void> {
     const { key: names } = SEALED[table]
     const where = names.map((name, index) => `r.${name} = $${index + 1}`).join(' and ')
-    // The database makes the text, and this process its MAC. Citus cannot return such a text from an UPDATE.
+    // The database makes the text, and this process its MAC. It comes by a SELECT (rule 4 of src/db/distribution.ts).
     await tx.query(`update ${table} r set sealed_at = (select clock_timestamp()) where ${where}`, [...key])
     const { rows } = await tx.query<{ sealed: string }>(
       `select ${textOfRow(table)} as sealed from ${table} r where ${where}`,

@@ -155,7 +155,7 @@ const IS_OPEN = `
 /**
  * In SQL: how a withdrawal of the customer $1 has ended, by rows that the service's role cannot change or delete. These rows are
  * its entries. A transfer of the platform may end without entries, so for it they are also the records of the audit log. The
- * parameter keeps the statement on one shard: in a select list, Citus does not follow `t.customer_id` to it.
+ * customer is `$1` and not `t.customer_id` (rule 1 of src/db/distribution.ts).
  */
 const ENDED = `
   case when exists (

@@ -30,7 +30,7 @@ const NETWORKS = [...CRYPTO_NETWORKS, 'WIRE']
 const WORDS = {
   ...COMMON,
   '<customer_id>': ['customer', uuid],
-  '<profile_id>': ["profile; with --customer, on a cluster only the customer's node is asked", uuid],
+  '<profile_id>': ["profile; with --customer, only the customer's part of the database is asked", uuid],
   '<network>': [`one of ${NETWORKS.join(', ')}`, oneOf(NETWORKS)],
   '--reason <text>': ['reason, for other operators', textUpTo(REASON_LENGTH_MAX)],
   '--cause <cause>': [

@@ -26,7 +26,7 @@ export interface Reserved {
 /**
  * By asset, the oldest withdrawal that has waited for the hot wallet long enough for the money to be kept for it, for
  * `RESERVE_FOR_MS` at most. Otherwise small withdrawals would take every refill before it suffices for a large one. The
- * platform's own transfers never keep money. While a node of the database cluster is gone, nothing is kept, and younger
+ * platform's own transfers never keep money. While a part of the database is gone, nothing is kept, and younger
  * withdrawals are paid.
  */
 export async function longestWaiting(
@@ -60,8 +60,8 @@ export interface Unsigned {
 
 /**
  * By asset, customers' PENDING withdrawals of the network that are not signed, for any reason: a send to cold storage leaves
- * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a node of the database
- * cluster is gone.
+ * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a part of the database
+ * is gone.
  */
 export async function unsignedWithdrawals(
   tx: Transaction,

@@ -9,12 +9,12 @@ import type { PayoutNetwork, SignedTransaction } from './network.ts'
 import { arraysOf, grouped } from '../db/rows.ts'
 
 /**
- * The transactions of the shared wallets, each once, with its payees. On a database cluster they are on the coordinator, and
+ * The transactions of the shared wallets, each once, with its payees. They belong to no customer, and
  * are committed together with their withdrawals. Signing therefore knows every coin and nonce in use, and asks only the
- * database nodes of the customers that it signs for.
+ * parts of the database with the customers that it signs for.
  *
- * A transaction counts as under way until it is known that all its payments have ended. A database node that is gone, or has
- * not yet committed what the coordinator has, frees no coin.
+ * A transaction counts as under way until it is known that all its payments have ended. A part of the database that is gone, or
+ * has not yet committed, frees no coin.
  */
 
 /** MARKED: an operator says that it paid a withdrawal. TOP_UP: it pays gas to a deposit address. */
@@ -178,8 +178,8 @@ export interface Payees {
 }
 
 /**
- * Frees the coins and nonces of transactions whose payments have all ended. Returns whether all nodes of a database cluster
- * have answered. Where a node out of reach has one of the payees, the coins and nonces stay taken until a later call. No
+ * Frees the coins and nonces of transactions whose payments have all ended. Returns whether all parts of the database
+ * have answered. Where a part out of reach has one of the payees, the coins and nonces stay taken until a later call. No
  * database transaction may be open.
  */
 export async function freeWhatHasEnded(db: Database, network: PayoutNetwork): Promise<boolean> {
@@ -230,7 +230,7 @@ interface PaidByTransaction {
   isTopUp: boolean
 }
 
-/** Which of these have ended, as far as the nodes of a database cluster answer: each customer has a query of its own. */
+/** Which of these have ended, as far as the parts of the database answer: each customer has a query of its own. */
 async function endedOf(
   db: Database,
   paid: readonly PaidByTransaction[],

@@ -54,7 +54,7 @@ const SESSIONS = `
   join operators o on o.id = r.operator_id
   where coalesce(o.customer_id, '${PLATFORM_ID}') = $1 and r.ended_at is null and r.expires_at > now()`
 
-/** The audit log is not on the coordinator, where operators and signing keys are: the statement is given their rows. */
+/** Operators and signing keys belong to no customer, the audit log does: the statement is given their rows. */
 const UNRECORDED = {
   'every operator is in the audit log, and is as the log left it': {
     rows: OPERATORS,

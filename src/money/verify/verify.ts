@@ -1,7 +1,7 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { SignedPayment } from '../../networks/signed-payment.ts'
 import { disagreementOf, type TokenAddresses } from '../../networks/signed-payments.ts'
-import { inOrder, onCitus, transaction, type Database, type Transaction } from '../../db/database.ts'
+import { inOrder, planWith, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { forgedBalances } from '../../audit/balance-macs.ts'
 import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
 import { notAccepted } from '../../audit/withdrawal-macs.ts'
@@ -366,10 +366,7 @@ async function verifyCustomer(
       return count
     }),
   )
-  if (!onCitus(tx))
-    await tx.query(
-      `set local plan_cache_mode = force_${Math.max(...counts) > FEW_ROWS ? 'custom' : 'generic'}_plan`,
-    )
+  await planWith(tx, Math.max(...counts) > FEW_ROWS ? 'custom' : 'generic')
   const broken = await inOrder(
     EVERY_RULE.map(async ([rule, text], index) => {
       const query = { name: `verify ${index}`, text: `${text} limit ${SHOWN_MAX}`, values: [id] }

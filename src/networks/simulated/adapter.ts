@@ -157,7 +157,7 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
   const sent = withdrawals.filter(
     (withdrawal, index) => refusals[index] === undefined && isSimulatedPayment(withdrawal),
   )
-  // While a node of the database cluster is gone, its deposit addresses are unknown: `arrives` stays null, and no scan finds
+  // While a part of the database is gone, its deposit addresses are unknown: `arrives` stays null, and no scan finds
   // the transaction as a deposit.
   const depositAddresses = await selectDepositAddresses(
     db,

@@ -42,7 +42,7 @@ export async function recordIncoming(
   }
   if (fresh.length === 0) return 0
   const now = await readClock(tx)
-  // Citus counts the rows that are there already, too, unless the statement returns what it inserted.
+  // What was inserted is counted by what is returned (rule 5 of src/db/distribution.ts).
   const { rows: made } = await tx.query<NewRow>(
     `
     insert into incoming_transfers

@@ -71,8 +71,7 @@ export async function claimNew(
   limit = CLAIM_MAX,
 ): Promise<Claimed[]> {
   const { rows: begun } = await tx.query<{ transfer_id: string }>({
-    // `statement_timestamp()` sends this straight to a shard, `clock_timestamp()` would send it through the
-    // coordinator.
+    // `statement_timestamp()`, not `clock_timestamp()`: rule 2 of src/db/distribution.ts.
     text: `
       insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
       select t.customer_id, t.id, $2, 'HELD', statement_timestamp()

@@ -178,7 +178,7 @@ export class TakenMeanwhile extends Refusal {
   }
 }
 
-// Citus takes no time plus an interval in an update, and no function that is not immutable: the clock is read before.
+// The clock is read before (rule 3 of src/db/distribution.ts).
 const UPDATE = `
       update outgoing_transfers b
       set state = s.state,
@@ -309,7 +309,7 @@ export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawa
  * Begins a withdrawal that no worker has begun, due so that a worker sees its deadline. Returns false where one has begun it.
  */
 export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
-  // Citus counts a row that is there already, too, unless the statement returns what it inserted.
+  // What was inserted is counted by what is returned (rule 5 of src/db/distribution.ts).
   const { rows } = await tx.query<{ transfer_id: string }>(
     `
     insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at)

@@ -77,7 +77,7 @@ function ignoreNodeFailure(error: unknown): void {
 }
 
 /**
- * Before signing, frees the coins and nonces of ended transactions. Where a node of the database cluster is gone, nobody else
+ * Before signing, frees the coins and nonces of ended transactions. Where a part of the database is gone, nobody else
  * broadcasts what was signed for its customers, and later nonces of the wallet would wait: those transactions are broadcast
  * here.
  */

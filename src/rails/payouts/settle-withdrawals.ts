@@ -1,5 +1,5 @@
 import { forAll, transaction, type Database, type Transaction } from '../../db/database.ts'
-import { ownCustomers } from '../../db/nodes.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import { customerName } from '../../db/each-alone.ts'
 import { byCustomer } from '../../db/rows.ts'
 import type { Networks } from '../../networks/network.ts'

@@ -94,7 +94,7 @@ async function selectBehind(
 
 /**
  * The reason of a withdrawal that is unsigned by its customer's records, although the shared wallet has a transaction for it.
- * The customer's database node has lost what it had committed, as a standby may have. The withdrawal is neither signed again
+ * The customer's part of the database has lost what it had committed, as a standby may have. The withdrawal is neither signed again
  * nor refunded.
  */
 const signedAs = (hash: string): WaitingReason => ({

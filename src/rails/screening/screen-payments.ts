@@ -4,7 +4,7 @@ import type { Origin } from '../../contract/actor.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import type { Rest } from '../../db/changes.ts'
 import type { Database, Queryable } from '../../db/database.ts'
-import { ownCustomers } from '../../db/nodes.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import {
   endQuestion,
   makeDue,

@@ -1,7 +1,7 @@
 import { originOfLoop, type Actor } from '../../contract/actor.ts'
 import { strict as assert } from 'node:assert'
 import { connectionLost, forAll, transaction, type Database, type Transaction } from '../../db/database.ts'
-import { ownCustomers } from '../../db/nodes.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import { customerName, eachAlone, inParts, RecordFailure } from '../../db/each-alone.ts'
 import type { Moment } from '../../db/ids.ts'
 import type { Context } from '../context.ts'
