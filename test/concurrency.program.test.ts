@@ -6,10 +6,7 @@
  * 4. the balance falls by the sum of the successes, and by nothing else;
  * 5. a guaranteed fee is used once.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import { createCustomer } from '../src/money/records/customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
@@ -18,42 +15,33 @@ import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
-import { ROW_MACS, BASE_URL, cloneDatabase, credit, remoteCaller, spawnBursar } from './support.ts'
-import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
+import { ROW_MACS, BASE_URL, credit, remoteCaller, spawnBursar, ownDatabase } from './support.ts'
+import type { BursarProcess } from './support.ts'
+import { ownFolder } from './at-end.ts'
 
 const CLIENTS = 64
 
-let database: TestDatabase
-let dataDir: string
-let customer: { customer_id: string; profile_id: string }
 const processes: BursarProcess[] = []
-/** One per process. */
-let callers: RemoteCaller[]
 
-beforeAll(async () => {
-  database = await cloneDatabase()
-  dataDir = await mkdtemp(join(tmpdir(), 'bursar-concurrency-'))
-  customer = await createCustomer(database.db, 'Test')
-  const client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
-  const start = async () => {
-    const started = await spawnBursar({
-      DATABASE_URL: database.url,
-      BURSAR_DATA_DIR: dataDir,
-      // Both processes name the same token issuer.
-      BURSAR_BASE_URL: BASE_URL,
-      BURSAR_WORKER_INTERVAL_MS: '20',
-      BURSAR_SIMULATED_CONFIRMATION_MS: '100',
-    })
-    processes.push(started)
-    return remoteCaller(started.address, client)
-  }
-  callers = await Promise.all([start(), start()])
-})
-afterAll(async () => {
-  await Promise.all(processes.map((process) => process.end('SIGKILL')))
-  await database.drop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+const database = await ownDatabase()
+const dataDir = await ownFolder()
+const customer = await createCustomer(database.db, 'Test')
+const client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
+const start = async () => {
+  const started = await spawnBursar({
+    DATABASE_URL: database.url,
+    BURSAR_DATA_DIR: dataDir,
+    // Both processes name the same token issuer.
+    BURSAR_BASE_URL: BASE_URL,
+    BURSAR_WORKER_INTERVAL_MS: '20',
+    BURSAR_SIMULATED_CONFIRMATION_MS: '100',
+  })
+  processes.push(started)
+  return remoteCaller(started.address, client)
+}
+/** One per process. */
+const callers = await Promise.all([start(), start()])
+afterAll(() => Promise.all(processes.map((process) => process.end('SIGKILL'))))
 
 interface Answer {
   status: number
