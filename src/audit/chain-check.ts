@@ -8,9 +8,7 @@ export interface ChainFault {
   customer_id: string
   /** The link; absent where the fault is outside of the chain. */
   position?: number
-  /** The record of the audit log, where the fault is in one record. */
   record_id?: string
-  /** The moment of the record or link. */
   created_at?: string
   action?: string
   /** The subjects of the record: where it moved money, the entries of one of them may be what was changed. */

@@ -11,9 +11,7 @@ import type { PaymentOn } from './signed-payment.ts'
 
 /** A family of chains: what is asked of each of its networks without a node, and how one is connected. */
 export interface Family<Own extends Section = Section> {
-  /** The fields of a section of the networks file. */
   section: TObject
-  /** The name of the adapter in a section. */
   adapter: string
   /** Decimals of `fee_ceiling`; by default those of the network's own asset. */
   feeCeilingDecimals?: number
@@ -35,7 +33,6 @@ export interface Opening extends Use {
   db: Database
   mode: Mode
   treasury: Treasury
-  /** What the section names. */
   given: GivenBySection
 }
 
@@ -50,7 +47,6 @@ export interface Use {
 export interface GivenBySection {
   /** The nodes by the field that names them, without the parts of a URL that may be secret. */
   nodes: { field: string; protocol: string; host: string; hostname: string }[]
-  /** The files that held a secret. */
   secretFiles: { field: string; path: string }[]
   /** The secret of a field. No message shows it. */
   secret(field: string, where: Secret): Promise<string>

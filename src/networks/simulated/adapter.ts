@@ -32,9 +32,7 @@ import type {
 } from '../network.ts'
 
 export interface SimulatedOptions {
-  /** Time until a transaction is confirmed. */
   confirmationMs: number
-  /** How long a review holds a withdrawal. */
   holdMs: number
 }
 
