@@ -3,14 +3,9 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { problem } from '../../contract/problems.ts'
 import { inOrder, type Transaction } from '../../db/database.ts'
 import { arrayLiteral } from '../../db/array-literal.ts'
-import {
-  IS_OUTDATED,
-  keyOfBalance,
-  macOfBalance,
-  objectionToBalance,
-  OUTDATED,
-} from '../../audit/balance-macs.ts'
+import { keyOfBalance, macOfBalance, objectionToBalance } from '../../audit/balance-macs.ts'
 import type { RowMacs } from '../../audit/row-macs.ts'
+import { IS_OUTDATED, OUTDATED } from './sealed-balances.ts'
 
 export interface BalanceKey {
   profile_id: string

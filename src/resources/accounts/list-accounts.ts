@@ -1,6 +1,6 @@
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { filterBy, listOperation } from '../list-operation.ts'
-import { Account, ACCOUNT_UPDATED_AT, accountToWire, SELECT_ACCOUNTS } from './account.ts'
+import { Account, ACCOUNT_UPDATED_AT, accountToWire, SELECT_ACCOUNTS } from '../../money/records/account.ts'
 
 export const listAccounts = listOperation({
   url: '/v2/identity/accounts',

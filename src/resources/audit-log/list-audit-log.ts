@@ -2,8 +2,13 @@ import { Type } from 'typebox'
 import { Filter, FilterValue } from '../../contract/fields.ts'
 import { pageParameters } from '../../http/lists.ts'
 import { listOperation } from '../list-operation.ts'
-import { namesAll } from '../../audit/actor-names.ts'
-import { ActorTypeField, AuditLogRecord, OutcomeField, selectAuditRecords } from '../../audit/audit-record.ts'
+import { namesAll } from '../../access/audit-log/actor-names.ts'
+import {
+  ActorTypeField,
+  AuditLogRecord,
+  OutcomeField,
+  selectAuditRecords,
+} from '../../access/audit-log/audit-records.ts'
 
 export const listAuditLog = listOperation({
   url: '/v2/audit-log',

@@ -1,14 +1,23 @@
-import { DIGEST_BYTES, firstHash, linkHash, recordDigest, type AuditHead, type AuditRow } from './audit.ts'
-import { momentAt } from '../db/ids.ts'
-import type { Queryable } from '../db/database.ts'
-import { grouped } from '../db/rows.ts'
+import {
+  DIGEST_BYTES,
+  firstHash,
+  linkHash,
+  recordDigest,
+  type AuditHead,
+  type AuditRow,
+} from '../../audit/audit.ts'
+import { momentAt } from '../../db/ids.ts'
+import type { Queryable } from '../../db/database.ts'
+import { grouped } from '../../db/rows.ts'
 
 /** The first place of a chain that is not as it was written. */
 export interface ChainFault {
   customer_id: string
   /** The link; absent where the fault is outside of the chain. */
   position?: number
+  /** The record of the audit log, where the fault is in one record. */
   record_id?: string
+  /** The moment of the record or link. */
   created_at?: string
   action?: string
   /** The subjects of the record: where it moved money, the entries of one of them may be what was changed. */

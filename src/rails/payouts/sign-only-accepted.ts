@@ -1,7 +1,10 @@
-import { answerEach } from '../networks/answer-each.ts'
-import type { NetworkAdapter, SignerAnswer, Signing, Withdrawal } from '../networks/network.ts'
-import type { RowMacs } from './row-macs.ts'
-import { NOT_ACCEPTED, objectionsTo, type OnObjection } from './withdrawal-macs.ts'
+import type { RowMacs } from '../../audit/row-macs.ts'
+import { NOT_ACCEPTED, objectionsTo } from '../../money/movements/accepted-withdrawals.ts'
+import { answerEach } from '../../networks/answer-each.ts'
+import type { NetworkAdapter, SignerAnswer, Signing, Withdrawal } from '../../networks/network.ts'
+
+/** Called for a withdrawal that is not signed because it fails the check of its MAC. */
+export type OnObjection = (withdrawal: Withdrawal, objection: string) => void
 
 /**
  * Wraps an adapter so that it signs only withdrawals that match their MAC and have not ended. The others wait with the reason.
