@@ -1,6 +1,6 @@
 import type { AuditHead } from '../../audit/audit.ts'
-import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { ChainCheck, nothingFound, type ChainVerification, type Fault } from './chain-check.ts'
+import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 
 interface VerifyChainsOptions {
   /** Heads that were exported before: the chains must still contain them. */

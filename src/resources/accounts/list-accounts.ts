@@ -1,6 +1,6 @@
 import { EXAMPLE } from '../../contract/example-records.ts'
+import { ACCOUNT_UPDATED_AT, Account, SELECT_ACCOUNTS, accountToWire } from '../../money/records/account.ts'
 import { filterBy, listOperation } from '../list-operation.ts'
-import { Account, ACCOUNT_UPDATED_AT, accountToWire, SELECT_ACCOUNTS } from '../../money/records/account.ts'
 
 export const listAccounts = listOperation({
   url: '/v2/identity/accounts',

@@ -2,9 +2,9 @@ import { Gauge, type Registry } from 'prom-client'
 import { transaction, type Database } from '../../db/database.ts'
 import { HorizonUnknown, readHorizon } from '../../db/horizon.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { REASON_LABELS } from './reason-labels.ts'
 import { PAYOUT_NETWORK } from '../../contract/payout-sql.ts'
 import { IS_NOT_BEGUN } from '../../networks/outgoing-transfers.ts'
+import { REASON_LABELS } from './reason-labels.ts'
 
 /** Least interval between reads of the records, which also take at most a tenth of the time. */
 const FRESH_MS = 5_000
