@@ -35,7 +35,7 @@ const COMPOSED = [
   'src/money/movements/own-custody.ts selectSpendable',
   'src/money/records/record-limits.ts countRecords',
   'src/money/records/write-prices.ts writePrices',
-  'src/money/verify/audit-chains.ts #records',
+  'src/money/verify/chain-check.ts #records',
   'src/money/verify/row-rules.ts rowDisagreements',
   'src/money/verify/verify.ts verifyCustomer',
   'src/resources/events/list-events.ts selectEvents',

@@ -10,7 +10,7 @@ import { startReceiver } from '../../test/receivers.ts'
 import { MASTER_KEYS, ownDatabase, testSettings } from '../../test/support.ts'
 import { claimDeliveries, endpointsWithWork } from './claim.ts'
 import { EVENTS_LOOKED_AT_MAX } from './candidates.ts'
-import { START, type Position } from './reading.ts'
+import { START, type Position } from './claim.ts'
 import { Deliverer } from './deliver.ts'
 import { recordAttempts } from './record.ts'
 

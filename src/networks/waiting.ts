@@ -1,5 +1,4 @@
 import type { WaitingCode } from '../contract/waiting-codes.ts'
-import type { PaymentRefusal, Withdrawal } from './network.ts'
 import { NodeRefusal, NoSigningKey, WalletLocked, type NodeFailure } from './node-failure.ts'
 
 /** Why a withdrawal waits, for programs and for people. */
@@ -36,8 +35,6 @@ export function reasonOfFailure(failure: NodeFailure): WaitingReason {
 
 /** The refusal of a withdrawal whose destination the network does not pay. */
 export const refusedDestination = (
-  { destination_address }: Pick<Withdrawal, 'destination_address'>,
+  { destination_address }: { destination_address: string },
   message: string,
-): PaymentRefusal => ({
-  status_details: { invalid_destination_address: { message, destination_address } },
-})
+) => ({ status_details: { invalid_destination_address: { message, destination_address } } })
