@@ -8,11 +8,11 @@
  */
 import { afterAll, expect, test, vi } from 'vitest'
 import { parseAmount } from '../src/contract/assets/amount.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
-import { verifyAuditChains } from '../src/audit/audit-chains.ts'
+import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { ROW_MACS, BASE_URL, credit, remoteCaller, spawnBursar, ownDatabase } from './support.ts'

@@ -5,10 +5,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
-import { verifyAuditChains } from '../src/audit/audit-chains.ts'
+import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { setPolicy } from './policies.ts'
 import {

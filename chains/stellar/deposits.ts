@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../src/db/database.ts'
-import type { DepositScan, DepositVerdict, FoundDeposit, NewAddress } from '../../src/networks/network.ts'
+import type { NewAddress } from '../../src/networks/network.ts'
+import type { DepositScan, DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { stroops, type StellarChain } from './chain.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
@@ -15,7 +16,8 @@ import { hashIn } from './status.ts'
 
 /**
  * The number of an address, from its record's id, so that it is found again without the database. Some two of a million
- * addresses share a number with a probability of 1 in 18 million; a deposit there is credited to the older one.
+ * addresses share a number with a probability of 1 in 18 million; a deposit there is credited to nobody
+ * until a person has looked at it.
  */
 const numberOf = (id: string): string =>
   (createHash('sha256').update(id).digest().readBigUInt64BE() >> 1n).toString()

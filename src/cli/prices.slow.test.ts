@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { startFakeKraken } from '../../test/exchange.ts'
 import { actionsOfCommands, serveBursar, startBursar, ownDatabase } from '../../test/support.ts'
-import { MARKETS } from '../resources/markets/markets.ts'
+import { MARKETS } from '../contract/markets.ts'
 import type { MarketStatus } from '../resources/markets/price-status.ts'
 import { atEnd, ownFolder } from '../../test/at-end.ts'
 

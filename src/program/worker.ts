@@ -168,7 +168,7 @@ function roundsOf(shared: Shared): Round[] {
       },
     ),
     // Records the freezes that were placed while the platform's audit log was unreachable.
-    every(shared, 'audit_heads', MINUTE_MS, () => recordWaitingFreezes(db)),
+    every(shared, 'freezes', MINUTE_MS, () => recordWaitingFreezes(db)),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
     every(shared, 'custody', shared.custodyEveryMs, async () => {
       if (settings.mode === 'live') await watchCustody(db, networks, suspicions, seen)

@@ -47,7 +47,10 @@ export function accessTokens({
   ttlSeconds,
   externalIssuer,
 }: AccessTokenOptions): AccessTokens {
-  const sign = async (claims: JWTPayload & { sub: string }, ttlSeconds: number): Promise<IssuedToken> => {
+  const sign = async (
+    claims: JWTPayload & { sub: string },
+    lifetimeSeconds: number,
+  ): Promise<IssuedToken> => {
     const issuedAt = Math.floor(Date.now() / 1000)
     const { id: kid, privateKey } = keys.signer
     const token = await new SignJWT(claims)
@@ -55,10 +58,10 @@ export function accessTokens({
       .setIssuer(baseUrl)
       .setAudience(baseUrl)
       .setIssuedAt(issuedAt)
-      .setExpirationTime(issuedAt + ttlSeconds)
+      .setExpirationTime(issuedAt + lifetimeSeconds)
       .setJti(crypto.randomUUID())
       .sign(privateKey)
-    return { token, ttlSeconds }
+    return { token, ttlSeconds: lifetimeSeconds }
   }
 
   return {

@@ -9,7 +9,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { freePort } from '../../../test/free-port.ts'
 import { startTokenProvider } from '../../../test/openid-provider.ts'
 import { runBursar, signerOf, startTestService, testSettings, ownTestService } from '../../../test/support.ts'
-import { createCustomer } from '../customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { ExternalIssuer, keysAddress } from './external-issuer.ts'
 import { atEnd, ownFolder } from '../../../test/at-end.ts'
 

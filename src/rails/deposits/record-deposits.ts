@@ -6,10 +6,10 @@ import { lockRows } from '../../db/lock-rows.ts'
 import { arraysOf } from '../../db/rows.ts'
 import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
 import { creditedAs, insertCredited } from '../../money/movements/credited-deposits.ts'
-import type { FoundDeposit } from '../../networks/network.ts'
+import type { FoundDeposit } from '../../networks/found-deposits.ts'
 import type { RailsContext } from '../context.ts'
 import { minorOf, type IncomingTransfer } from './incoming-transfers.ts'
-import { selectOwners, theirOwner } from './owners.ts'
+import { selectOwners, oldestOwner } from './owners.ts'
 
 /**
  * Records payments to addresses that were given out, and skips all others, because anybody may send anything anywhere. A
@@ -56,7 +56,7 @@ export async function recordIncoming(
     [
       network,
       now.text,
-      fresh.map(({ address }) => theirOwner({ macs }, owners.get(address)!).customer_id),
+      fresh.map(({ address }) => oldestOwner({ macs }, owners.get(address)!).customer_id),
       ...arraysOf(fresh, 'crypto_tx_hash', 'crypto_tx_index', 'address', 'asset', 'amount'),
       fresh.map(({ block }) => block?.number.toString() ?? null),
       fresh.map(({ block }) => block?.hash ?? null),

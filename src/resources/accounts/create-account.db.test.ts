@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { everyTable, newCustomer, sharedTestService, newIdentity, callerWith } from '../../../test/support.ts'
-import type { Account } from './account.ts'
+import { type Account } from '../../money/records/account.ts'
 import { NOBODY, A_UUID, A_TIME, refusedWith } from '../../../test/matchers.ts'
 
 const ACCOUNTS = '/v2/identity/accounts'

@@ -15,7 +15,7 @@ import {
   sharedTestService,
   newIdentity,
 } from '../../../test/support.ts'
-import type { Account } from './account.ts'
+import type { Account } from '../../money/records/account.ts'
 import { setAccountDisabled } from './set-account-disabled.ts'
 import { refusedWith } from '../../../test/matchers.ts'
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { everyTable, newCustomer, sharedTestService } from '../../../test/support.ts'
 import { STATUSES } from '../../money/records/holders.ts'
-import type { Identity } from './identity.ts'
+import { type Identity } from '../../money/records/identity.ts'
 import { refusedWith } from '../../../test/matchers.ts'
 
 const IDENTITIES = '/v2/identity/identities'

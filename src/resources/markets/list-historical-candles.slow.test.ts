@@ -13,11 +13,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { runs } from '../../../test/seed.ts'
 import { newCustomer, ownTestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { importPrices } from './import-prices.ts'
-import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
-import { MARKETS, type Market } from './markets.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { INCREMENT_MINUTES, INCREMENTS, type Increment } from '../../contract/increments.ts'
+import { MARKETS, type Market } from '../../contract/markets.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
 interface Candle {
   timestamp: string

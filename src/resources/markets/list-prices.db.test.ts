@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { startTestService, ownTestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
-import { DAY } from './increments.ts'
-import type { Market } from './markets.ts'
+import { DAY } from '../../contract/increments.ts'
+import type { Market } from '../../contract/markets.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { beginSimulation } from './simulate-prices.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
 const service = await ownTestService()
 beforeEach(() => service.owner.query('truncate price_minutes, price_points'))

@@ -7,7 +7,7 @@ import { newOperatorCaller } from '../../../test/operators.ts'
 import { newCustomer, ownTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { momentAt, newId, readClock } from '../../db/ids.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { ownFolder } from '../../../test/at-end.ts'
 
 interface Point {

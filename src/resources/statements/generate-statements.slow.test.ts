@@ -17,7 +17,7 @@ import { move, moveAt, openMovement } from '../../../test/history.ts'
 import { runs } from '../../../test/seed.ts'
 import { cloneDatabase, emptier, everyTable, TEST_ORIGIN, testSettings } from '../../../test/support.ts'
 import type { TestDatabase } from '../../../test/support.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import {
   begin,
   commit,

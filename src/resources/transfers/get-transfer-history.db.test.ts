@@ -13,7 +13,7 @@ import {
 } from '../../../test/support.ts'
 import { hurry, workOff } from '../../../test/work-off.ts'
 import { transaction } from '../../db/database.ts'
-import { lockMarket, writePrices } from '../markets/write-prices.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 import { selectFeesOf } from './transfer-fees.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 

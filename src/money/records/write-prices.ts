@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert'
-import { arrayLiteral, type Transaction } from '../../db/database.ts'
+import { type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { ownRowMacs } from '../../audit/row-macs.ts'
 import {
   containingIncrement,
@@ -8,8 +9,8 @@ import {
   INCREMENT_MINUTES,
   incrementStart,
   startOfInSql,
-} from './increments.ts'
-import type { Market } from './markets.ts'
+} from '../../contract/increments.ts'
+import type { Market } from '../../contract/markets.ts'
 
 /** Prices of one market as columns, with one record per index, in the form of the database parameters. */
 export interface PriceRecords {

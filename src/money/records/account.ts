@@ -4,8 +4,8 @@ import { newId, type Moment } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
 import { Closed, Lines, Metadata, NamedObject, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { requireDistinctMembers } from '../../money/records/members.ts'
-import { accountSummary, STATUSES, type Flags, type HolderStatus } from '../../money/records/holders.ts'
+import { requireDistinctMembers } from './members.ts'
+import { accountSummary, STATUSES, type Flags, type HolderStatus } from './holders.ts'
 
 export const AccountType = OneOf(
   ['BROKERAGE', 'TRADITIONAL_IRA', 'ROTH_IRA', 'SEP_IRA', 'FINANCIAL_ADVISOR'],
@@ -103,7 +103,6 @@ export const SELECT_ACCOUNTS = `
   from accounts a
   join identities i on i.customer_id = $1 and i.id = a.identity_id`
 
-/** The record as the contract writes it: absent fields are omitted. */
 export function accountToWire({ identity, ...row }: AccountRow): Account {
   return {
     ...(presentOf(row) as Omit<Account, 'summary_status'>),
