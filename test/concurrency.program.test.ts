@@ -77,7 +77,7 @@ const cents = (text: string) => parseAmount(text, 2)!
 const sumOf = (transfers: Transfer[]) => transfers.reduce((sum, { total }) => sum + cents(total), 0n)
 
 async function available(asset = 'USD'): Promise<bigint> {
-  const balance = await callers[0]!<{ available: string }>(
+  const balance = await callers[0]<{ available: string }>(
     'GET',
     `/v2/profiles/${customer.profile_id}/balances/${asset}`,
   )
@@ -199,16 +199,12 @@ test('with funds for some, the balance falls until no request fits, and never be
 test('a guaranteed fee is used by one withdrawal', async () => {
   await fund('1000')
   const terms = withdrawal('2', 'quote')
-  const quote = await callers[1]!<{ id: string; fee: string }>(
-    'POST',
-    '/v2/transfer/fees/crypto-withdrawal',
-    {
-      asset: terms.asset,
-      crypto_network: terms.crypto_network,
-      destination_address: terms.destination_address,
-      amount: terms.amount,
-    },
-  )
+  const quote = await callers[1]<{ id: string; fee: string }>('POST', '/v2/transfer/fees/crypto-withdrawal', {
+    asset: terms.asset,
+    crypto_network: terms.crypto_network,
+    destination_address: terms.destination_address,
+    amount: terms.amount,
+  })
   expect(quote.status).toBe(200)
   const answers = await withdrawAll(
     Array.from({ length: CLIENTS }, (_, index) => ({
