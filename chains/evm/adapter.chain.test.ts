@@ -73,7 +73,7 @@ import { formerWalletsIn, networkReports } from '../../src/rails/wallets/network
 import type { NetworkAdapter, Networks, PayoutNetwork } from '../../src/networks/network.ts'
 import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
 import { sealWithdrawal } from '../../src/money/movements/accepted-withdrawals.ts'
-import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
+import { withdrawalReader, readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
 import type { FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { atEnd } from '../../test/at-end.ts'
 
@@ -481,8 +481,16 @@ describe('the hot wallet is short', () => {
 
   test('a large withdrawal that has waited long reserves the native asset, but no tokens, against younger ones', async () => {
     const [first, second] = [await newCustomer(service), await newCustomer(service)]
-    const wallet = await newWallet('ETHEREUM', { ETH: '3', USDG: '10' }, { reserveAfterMs: 0 })
-    const patient = evmAdapter('ETHEREUM', { ...wallet.config, reserveAfterMs: 600_000 }, service.db)
+    const wallet = await newWallet(
+      'ETHEREUM',
+      { ETH: '3', USDG: '10' },
+      { withdrawals: readerOfWithdrawals(0) },
+    )
+    const patient = evmAdapter(
+      'ETHEREUM',
+      { ...wallet.config, withdrawals: readerOfWithdrawals(600_000) },
+      service.db,
+    )
     const large = await withdraw(first, 'ETHEREUM', 'ETH', '5')
     await step(wallet)
     const early = await withdraw(second, 'ETHEREUM', 'ETH', '1')
@@ -516,7 +524,7 @@ describe('the hot wallet is short', () => {
     ['reverts', '0x60006000fd'],
     ['never returns', '0x5b6180006000205060005600'],
   ])('a destination that %s reserves nothing: its withdrawal is refused instead', async (_, bytecode) => {
-    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { reserveAfterMs: 0 })
+    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { withdrawals: readerOfWithdrawals(0) })
     const [attacker, victim] = [await newCustomer(service), await newCustomer(service)]
     const trap = newAddress()
     await wallet.chain.setCode({ address: trap, bytecode: bytecode as Hex })
@@ -539,7 +547,7 @@ describe('the hot wallet is short', () => {
       await newCustomer(service),
       await newCustomer(service),
     ]
-    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { reserveAfterMs: 60_000 })
+    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { withdrawals: readerOfWithdrawals(60_000) })
     const age = (one: Transfer, seconds: number) =>
       service.db.query(
         `update outgoing_transfers set waiting_since = ${movedBy('waiting_since', `-${seconds} seconds`)} where transfer_id = $1`,

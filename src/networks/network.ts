@@ -15,8 +15,10 @@ import type {
 import type { BroughtOnChain, MovedOnChain, NetworkFee } from './moved-on-chain.ts'
 import type { SignedByHand } from './signed-by-hand.ts'
 import type { SweepRound } from './sweep-round.ts'
-import type { WaitingReason } from './waiting.ts'
+import type { PaymentRefusal, WaitingReason } from './waiting.ts'
 import type { NetworkStatus, TakenBack } from './wallet-status.ts'
+
+export type { PaymentRefusal } from './waiting.ts'
 
 /** The network of a withdrawal: a blockchain, or the bank's wires. */
 export type PayoutNetwork = CryptoNetwork | 'WIRE'
@@ -65,11 +67,6 @@ export type PaidWithdrawal = Withdrawal & { raw_transaction: Buffer | null }
 export interface EndedTransaction extends SignedTransaction {
   /** The hashes of the withdrawal's other transactions: one of them may be in the chain instead. */
   replaced: string[]
-}
-
-export interface PaymentRefusal {
-  secondary_status?: SecondaryStatus
-  status_details?: StatusDetails
 }
 
 /** The decision about a withdrawal before anything is signed. */
