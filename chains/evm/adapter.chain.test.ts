@@ -21,7 +21,7 @@ import {
   type TransactionSerialized,
 } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { dieAtEachStep, type Failures } from '../../test/failures.ts'
+import { dieAtEachStep, FAILURES, type Failures } from '../../test/failures.ts'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
 import {
   atEnd,
@@ -2139,7 +2139,7 @@ async function failing(failures: Failures, work: () => Promise<void>): Promise<v
 }
 
 describe('when the worker dies', () => {
-  test.each(['BEFORE', 'AFTER'] as const)(
+  test.each(FAILURES)(
     '%s any one statement or request, each withdrawal is paid once',
     async (failure) => {
       const funds = { ETH: '900', USDG: '900' }

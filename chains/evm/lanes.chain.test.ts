@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts'
 import { createWalletClient, http, type Hex } from 'viem'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
-import { dieAtEachStep } from '../../test/failures.ts'
+import { dieAtEachStep, FAILURES } from '../../test/failures.ts'
 import {
   atEnd,
   MASTER_KEYS,
@@ -419,7 +419,7 @@ test('sweeps go to the wallet with the least, with gas from one that has it', as
 })
 
 describe('a worker that dies', () => {
-  test.each(['BEFORE', 'AFTER'] as const)('%s a step pays from each wallet once', async (failure) => {
+  test.each(FAILURES)('%s a step pays from each wallet once', async (failure) => {
     const eth = [900, 900]
     const [customer, wallets] = [await newCustomer(service), await newWallets(eth, { maxInFlight: 1 })]
     await dieAtEachStep(failure, 15, async (failures) => {

@@ -6,7 +6,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, parseTransaction, type Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
-import { dieAtEachStep, type Failure } from '../../test/failures.ts'
+import { dieAtEachStep, FAILURES } from '../../test/failures.ts'
 import { startLyingNode } from '../../test/lying-node.ts'
 import { networksFile } from '../../test/real-networks.ts'
 import {
@@ -162,7 +162,7 @@ async function requirePosted(before: Record<string, bigint>, expected: Record<st
   expect(checked.disagreements).toEqual([])
 }
 
-test.each(['BEFORE', 'AFTER'] as Failure[])(
+test.each(FAILURES)(
   'a refill of what is asked for is posted once, with a worker that dies %s each step',
   async (failure) => {
     await dieAtEachStep(failure, 15, async (failures) => {

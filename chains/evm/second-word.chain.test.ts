@@ -3,7 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, keccak256, numberToHex, parseGwei, parseTransaction, type Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
-import { dieAtEachStep } from '../../test/failures.ts'
+import { dieAtEachStep, FAILURES } from '../../test/failures.ts'
 import { forgery } from '../../test/forging-node.ts'
 import { startLyingNode } from '../../test/lying-node.ts'
 import {
@@ -557,7 +557,7 @@ describe('a nonce that another transaction of the wallet used', () => {
     expect(await received(created)).toBe(ONE)
   })
 
-  test.each(['BEFORE', 'AFTER'] as const)(
+  test.each(FAILURES)(
     'and a worker that dies %s any one statement: the withdrawal is paid once',
     async (failure) => {
       const [customer, wallet] = [await newCustomer(service), await newWallet()]

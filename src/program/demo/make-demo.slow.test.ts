@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { CLUSTER } from '../../../test/cluster.ts'
 import { EVERY_STEP } from '../../../test/every-step.ts'
-import { Failures, type Failure } from '../../../test/failures.ts'
+import { FAILURES, Failures, type Failure } from '../../../test/failures.ts'
 import { SEED } from '../../../test/seed.ts'
 import {
   ROW_MACS,
@@ -100,7 +100,7 @@ function startDyingAt(step: number, failure: Failure) {
 const STRIDE = EVERY_STEP ? 3 : 9
 const DRAWN = Math.abs(SEED) % STRIDE
 
-test.each<Failure>(['BEFORE', 'AFTER'])(
+test.each(FAILURES)(
   `a start that dies %s a step after the commit of the customer is completed by the next start (TEST_SEED=${SEED})`,
   async (failure) => {
     const steps = new Failures(() => undefined)

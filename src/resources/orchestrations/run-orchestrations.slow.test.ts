@@ -13,7 +13,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { dieAtEachStep, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
+import { dieAtEachStep, FAILURES, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
 import { partOf, runs } from '../../../test/seed.ts'
 import {
   approve,
@@ -1018,9 +1018,7 @@ const WAYS: Record<string, { spec: Partial<RuleSpec>; amount: string; status: Or
   },
   'to another profile': { spec: { destination: toProfile(1) }, amount: '5', status: 'COMPLETED' },
 }
-const cases = (['BEFORE', 'AFTER'] as const).flatMap((failure) =>
-  partOf(Object.keys(WAYS)).map((way) => [failure, way] as const),
-)
+const cases = FAILURES.flatMap((failure) => partOf(Object.keys(WAYS)).map((way) => [failure, way] as const))
 
 describe('when the worker dies', () => {
   test.each(cases)(
