@@ -9,6 +9,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { EVERY_STEP } from './every-step.ts'
+import { SEED } from './seed.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -60,7 +62,16 @@ async function run(program: string, ...args: string[]): Promise<string> {
 // No import leads from src or its tests to a family, not even for a type: the module would be missed.
 test('src type-checks', () => run('oxlint', 'src'))
 
-test('its unit tests pass', () => run('vitest', 'run', '--project', 'unit', 'src'))
+// By day a quarter of them, drawn by the seed.
+test(`its unit tests pass (TEST_SEED=${SEED})`, () =>
+  run(
+    'vitest',
+    'run',
+    '--project',
+    'unit',
+    'src',
+    ...(EVERY_STEP ? [] : [`--shard=${1 + (Math.abs(SEED) % 4)}/4`]),
+  ))
 
 // A sample, which deposits, pays and asks operators: what else might lead to a family is an import, which the check of types finds.
 test('its tests on a database pass', () =>
