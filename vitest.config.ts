@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { defineConfig } from 'vitest/config'
-import { filesOf, PROJECTS } from './test/projects.ts'
+import { coreAlone, filesOf, PROJECTS } from './test/projects.ts'
 
 // One seed for all workers of a run (test/seed.ts).
 process.env.TEST_SEED ??= String(randomInt(2 ** 31))
@@ -9,6 +9,7 @@ export default defineConfig({
   test: {
     projects: PROJECTS.map((name) => ({
       extends: true as const,
+      plugins: name === 'core' ? [coreAlone] : [],
       test: {
         name,
         ...filesOf(name),

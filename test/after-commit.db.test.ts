@@ -27,6 +27,7 @@ import {
   type TestCustomer,
   type TestService,
 } from './support.ts'
+import { partsOf } from '../src/db/parts.ts'
 
 /** The statements that the pool's connections sent behind a commit, and the number of commits. */
 const sent = { late: [] as string[], commits: 0 }
@@ -49,7 +50,7 @@ beforeAll(async () => {
     return query.apply(this, args)
   } as typeof pg.Client.prototype.query
   service = await startTestService()
-  for (const pool of [service.db, ...service.nodes.list().map(({ db }) => db)])
+  for (const pool of [service.db, ...partsOf(service.db).map(({ db }) => db)])
     pool.on('release', (_error, client) => void ended.delete(client))
   ended = new WeakSet()
   sent.late = []

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import type { Database } from '../src/db/database.ts'
 import { Connections, connectionsMax } from '../src/http/connections.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
@@ -22,6 +22,7 @@ import {
   startTestService,
   withdrawalOf,
 } from './support.ts'
+import { forCustomer } from '../src/db/parts.ts'
 
 /*
  * Attackers over HTTP, who have no token or only their own. Each test acts as the attacker and keeps the attacker's
@@ -284,7 +285,7 @@ test('the slow reads of one customer leave connections and places to the others,
   for (let n = 0; n < 5; n++) expect((await victim.call('GET', balances)).status).toBe(200)
   await service.healthy()
 
-  const reads = vi.spyOn(service.nodes.of(mallory.customer_id), 'query')
+  const reads = vi.spyOn(forCustomer(service.db, mallory.customer_id), 'query')
   for (const { socket } of asked) socket.destroy()
   await expect.poll(() => openConnections(service.app), PATIENT).toBeLessThan(5)
   await lock.query('rollback')
@@ -310,7 +311,7 @@ test('a database without free connections and a process without descriptors give
   expect(statuses).toEqual(new Set([503]))
   await onEveryNode(`alter database ${name} connection limit -1`)
   expect((await call('GET', '/v2/profiles')).status).toBe(200)
-  vi.spyOn(service.nodes.of(customer_id), 'query').mockImplementationOnce(() => {
+  vi.spyOn(forCustomer(service.db, customer_id), 'query').mockImplementationOnce(() => {
     throw Object.assign(new Error('connect EMFILE 127.0.0.1:5432'), { code: 'EMFILE' })
   })
   expect(await call('GET', '/v2/profiles')).toMatchObject({

@@ -1,6 +1,6 @@
 /*
  * The core stands without families of chains: without the folders chains and signer (which signs for EVM), src type-checks and its
- * tests pass. Its networks are the simulated ones then.
+ * unit tests pass. Its tests on a database always run so (`coreAlone` in projects.ts). Its networks are the simulated ones then.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EVERY_STEP } from './every-step.ts'
 import { SEED } from './seed.ts'
 
@@ -50,7 +50,6 @@ afterAll(() => rm(core, { recursive: true }))
 async function run(program: string, ...args: string[]): Promise<string> {
   const running = promisify(execFile)(join(core, 'node_modules/.bin', program), args, {
     cwd: core,
-    env: { ...process.env, TEST_DATABASE_URL: inject('adminUrl') },
     maxBuffer: 64 * 1024 * 1024,
   })
   const { stdout } = await running.catch((error: { stdout: string; stderr: string }) => {
@@ -62,21 +61,6 @@ async function run(program: string, ...args: string[]): Promise<string> {
 // No import leads from src or its tests to a family, not even for a type: the module would be missed.
 test('src type-checks', () => run('oxlint', 'src'))
 
-// By day a quarter of them, drawn by the seed.
-test(`its unit tests pass (TEST_SEED=${SEED})`, () =>
-  run(
-    'vitest',
-    'run',
-    '--project',
-    'unit',
-    'src',
-    ...(EVERY_STEP ? [] : [`--shard=${1 + (Math.abs(SEED) % 4)}/4`]),
-  ))
-
-// A sample, which deposits, pays and asks operators: what else might lead to a family is an import, which the check of types finds.
-test('its tests on a database pass', () =>
-  run(
-    ...(['vitest', 'run', '--project', 'database'] as const),
-    ...['src/resources/transfers/create-crypto-withdrawal', 'src/rails/deposits/credit-deposits'],
-    ...['src/rails/payouts/operator-commands', 'src/rails/wallets/network-status'],
-  ))
+/** By day a quarter of them, drawn by the seed. */
+const SHARD = EVERY_STEP ? [] : [`--shard=${1 + (Math.abs(SEED) % 4)}/4`]
+test('its unit tests pass', () => run('vitest', 'run', '--project', 'unit', 'src', ...SHARD))

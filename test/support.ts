@@ -16,7 +16,7 @@ import { given, type OwnProcess } from '../src/cli/own-process.ts'
 import { runProgram } from '../src/cli/program.ts'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import {
   inOrder,
   openDatabase,
@@ -27,12 +27,13 @@ import {
 } from '../src/db/database.ts'
 import { PLACES } from '../src/db/tables.ts'
 import { idsAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
-import { addressOn, Cluster, type Nodes } from '../src/db/nodes.ts'
+import { addressOn, Cluster } from '../src/db/nodes.ts'
+import { setParts } from '../src/db/parts.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/money/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
-import type { Market } from '../src/resources/markets/markets.ts'
-import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import type { Market } from '../src/contract/markets.ts'
+import { lockMarket, writePrices } from '../src/money/records/write-prices.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { RowMacs, sealRowsWith } from '../src/audit/row-macs.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
@@ -191,7 +192,7 @@ const NAMES_COORDINATOR = new RegExp(`\\b(from|join|into|update)\\s+(${ON_COORDI
  * A plain database as a cluster has it: the pool of the customers takes no statement about a table that only the coordinator
  * of a cluster has. So each test on a plain database finds a statement that would fail on a cluster.
  */
-function asOnCluster(shared: Database, pool: Database): Nodes {
+function asOnCluster(shared: Database, pool: Database): void {
   pool.on('connect', (session) => {
     session.query = ((asked: string | pg.QueryConfig, ...others: unknown[]) => {
       const table = NAMES_COORDINATOR.exec(typeof asked === 'string' ? asked : asked.text)?.[2]
@@ -202,8 +203,9 @@ function asOnCluster(shared: Database, pool: Database): Nodes {
     }) as typeof session.query
   })
   setCoordinator(pool, shared)
-  const nodes = [{ name: '', db: pool }]
-  return { shared, of: () => pool, nameOf: () => '', list: () => nodes, refresh: async () => undefined }
+  const part = { name: '', db: pool }
+  const list = [part]
+  setParts(shared, { of: () => part, list: () => list, refresh: async () => undefined })
 }
 
 /** The service as production builds it, on a separate database. Close it in `afterAll`. */
@@ -221,8 +223,9 @@ export async function startTestService(
     pools.push(pool)
     return pool
   }
-  const nodes = CLUSTER.length > 0 ? cluster.nodes(db, open) : asOnCluster(db, open())
-  const ledger = new Ledger(nodes, {
+  if (CLUSTER.length > 0) cluster.connect(db, open)
+  else asOnCluster(db, open())
+  const ledger = new Ledger(db, {
     macs: new RowMacs(MASTER_KEYS),
     govern: governBy(new Policies(MASTER_KEYS, { sandbox: settings.mode === 'sandbox' })),
   })
@@ -241,8 +244,6 @@ export async function startTestService(
     )
   const app = await buildApp({
     db,
-    nodes,
-    backgroundNodes: nodes,
     ledger,
     networks,
     settings,
@@ -260,7 +261,6 @@ export async function startTestService(
     db,
     ownerUrl,
     owner,
-    nodes,
     app,
     ledger,
     macs: ledger.macs!,

@@ -12,6 +12,7 @@ import { decode, isAsked, outpointOf, type Outpoint } from './decode.ts'
 import { paymentsOf, walletBytesOf } from './payments.ts'
 import { sizeAndChange, valueOf } from './replace.ts'
 import { RpcError } from '../kit/json-rpc.ts'
+import { isAboutCoins, isAboutFee, isKnown } from './reject-reasons.ts'
 import { mempoolRejection } from './sign-batch.ts'
 import { outcomeOfConflict, progressOf } from './status.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
@@ -263,7 +264,7 @@ async function readPsbts(
   requireWhole(raw_transaction, asked)
   const isSigned = open.some((one) => !one.isAsked && one.txid === asked.txid)
   const rejection = isSigned ? undefined : await mempoolRejection(wallet, raw_transaction)
-  if (rejection !== undefined && !/already|same-nonwitness/.test(rejection))
+  if (rejection !== undefined && !isKnown(rejection))
     throw new Error(`the node does not accept ${asked.txid}: ${rejection}${adviceFor(rejection)}`)
   return { asked, signed: { raw_transaction, crypto_tx_hash: asked.txid } }
 }
@@ -309,9 +310,9 @@ function missingIn({ inputs }: DecodedPsbt): string {
 const LACKING_SHOWN = 3
 
 const adviceFor = (rejection: string): string =>
-  /missing|spent|conflict/.test(rejection)
+  isAboutCoins(rejection)
     ? `: its coins are spent, and the worker finds by what`
-    : /fee/.test(rejection)
+    : isAboutFee(rejection)
       ? `: 'bursar psbt replace' asks for the same payments at the current fee`
       : ''
 

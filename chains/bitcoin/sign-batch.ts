@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { RawOldTx } from '@scure/btc-signer/script.js'
 import type { Transaction } from '../../src/db/database.ts'
-import type { PaymentRefusal, SignedTransaction, Signing, Withdrawal } from '../../src/networks/network.ts'
+import type { SignedTransaction, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { outputScriptOf } from '../../src/contract/addresses/addresses.ts'
 import { WalletLocked } from '../../src/networks/node-failure.ts'
-import { deferred, type WaitingReason } from '../../src/networks/waiting.ts'
+import { deferred, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { minorOf } from './amounts.ts'
+import { concernsAll, isAboutScripts, isDust } from './reject-reasons.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
 import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLimits } from './choose-coins.ts'
 import { setLocks, type Coins } from './coin-locks.ts'
@@ -103,7 +104,7 @@ export async function signAccepted(
       code: attempt.isShort === true ? 'FEE_NOT_COVERED' : 'NODE_REFUSED',
       detail: `the transaction is not accepted: ${attempt.rejection}`,
     }
-    if (reasonIn(attempt.rejection) === 'dust') {
+    if (isDust(attempt.rejection)) {
       const smallest = some.reduce((one, other) => (dustMargin(other) < dustMargin(one) ? other : one))
       signings.set(smallest.withdrawal, refused('amount', attempt.rejection, smallest.withdrawal))
       untried.unshift(some.filter((one) => one !== smallest))
@@ -116,30 +117,6 @@ export async function signAccepted(
     if (!signings.has(withdrawal)) signings.set(withdrawal, deferred(reason))
   }
 }
-
-/**
- * The nodes' reject reasons that a transaction with fewer payments would meet, too: those of the fee, the coins and the mempool. Any
- * other is looked for by halves.
- */
-const CONCERN_ALL: ReadonlySet<string> = new Set([
-  'min relay fee not met',
-  'mempool min fee not met',
-  'insufficient fee',
-  'absurdly-high-fee',
-  'max-fee-exceeded',
-  'max feerate exceeded',
-  'bad-txns-fee-outofrange',
-  'mempool full',
-  'too-long-mempool-chain',
-  'too-large-cluster',
-  'missing-inputs',
-  'bad-txns-inputs-missingorspent',
-  'txn-already-in-mempool',
-  'txn-mempool-conflict',
-  'bad-txns-spends-conflicting-tx',
-])
-/** Without the code that some nodes write before it, as in `66: mempool full`. */
-const reasonIn = (rejection: string) => rejection.replace(/^\d+: /, '')
 
 /** A signed transaction, or why there is none. A rejection that `concernsAll` would also meet fewer payments. */
 type SigningAttempt =
@@ -174,7 +151,7 @@ async function attemptToSign(
     'a transaction pays its withdrawals and the change, and nothing else',
   )
   const rejection = await mempoolRejection(wallet, signed.raw_transaction)
-  if (rejection !== undefined) return { rejection, concernsAll: CONCERN_ALL.has(reasonIn(rejection)) }
+  if (rejection !== undefined) return { rejection, concernsAll: concernsAll(rejection) }
   await setLocks(wallet, 'lock', inputs)
   if (paysForAncestors) rememberAncestorRate(wallet, signed.crypto_tx_hash, limits.rate)
   return { signed: { ...signed, payments: paid.length }, paid }
@@ -280,19 +257,12 @@ export async function mempoolRejection(
   )
   if (test!.allowed) return undefined
   const reason = test!['reject-reason'] ?? 'the node gives no reason'
-  return isAsked(raw) && /script-verify/.test(reason) ? undefined : reason
+  return isAsked(raw) && isAboutScripts(reason) ? undefined : reason
 }
 
 /** The node will never accept this payment. */
-function refused(
-  subject: 'amount' | 'destination address',
-  reason: string,
-  { destination_address }: Withdrawal,
-): Signing {
-  const message = `the network refused the ${subject}: ${reason}`
-  const refusal: PaymentRefusal = {
-    status_details: { invalid_destination_address: { message, destination_address } },
-  }
+function refused(subject: 'amount' | 'destination address', reason: string, withdrawal: Withdrawal): Signing {
+  const refusal = refusedDestination(withdrawal, `the network refused the ${subject}: ${reason}`)
   return { outcome: 'REFUSED', refusal }
 }
 

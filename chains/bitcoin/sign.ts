@@ -1,6 +1,7 @@
 import type { Transaction } from '../../src/db/database.ts'
 import type { Signing, Withdrawal } from '../../src/networks/network.ts'
-import { BEHIND_ANOTHER, deferred } from '../../src/networks/waiting.ts'
+import { inOrder } from '../../src/networks/in-order.ts'
+import { deferred } from '../../src/networks/waiting.ts'
 import { owedFirst, owedOn, type Money, type Owed } from '../kit/owed-first.ts'
 import { minorOf, sum } from './amounts.ts'
 import { Batch, spendableAtOnce } from './choose-coins.ts'
@@ -53,7 +54,7 @@ async function signPayouts(
 ): Promise<void> {
   const { coins, rate, signings } = round
   const payable = await payableAmong(tx, wallet, payouts, signings)
-  const owed = await owedOn(tx, wallet.network, payouts, wallet.reserveAfterMs)
+  const owed = await owedOn(tx, wallet.network, wallet, payouts)
   const chosen = choose(wallet, payable, round, owed)
   const limits = { rate, changeScriptBytes: wallet.dialect.changeScriptBytes, open: coins.open }
   await signAccepted(wallet, chosen, coins.spendable, limits, signings)
@@ -69,21 +70,20 @@ function choose(
   const { changeScriptBytes } = wallet.dialect
   const total = sum(coins.spendable.map(({ amount }) => amount))
   const batch = new Batch<Payable>(coins.spendable, { rate, changeScriptBytes })
-  const waitingProfiles = new Set<string>()
-  for (const one of payable) {
-    const { withdrawal, amount } = one
-    const { profile_id } = withdrawal
-    const left = total - batch.due
-    const reason = waitingProfiles.has(profile_id)
-      ? BEHIND_ANOTHER
-      : (owedFirst(moneyOf(wallet, left), owed, withdrawal) ??
-        (batch.add(one)
-          ? undefined
-          : { code: 'HOT_WALLET_SHORT' as const, detail: describeShortage(wallet, amount, left, coins) }))
-    if (reason === undefined) continue
-    waitingProfiles.add(profile_id)
-    signings.set(withdrawal, deferred(reason))
-  }
+  const decisions = inOrder(
+    payable.map(({ withdrawal }) => withdrawal),
+    (withdrawal, index) => {
+      const payment = payable[index]!
+      const left = total - batch.due
+      const owedBefore = owedFirst(moneyOf(wallet, left), owed, withdrawal)
+      if (owedBefore !== undefined) return deferred(owedBefore)
+      if (batch.add(payment)) return undefined
+      const detail = describeShortage(wallet, payment.amount, left, coins)
+      return deferred({ code: 'HOT_WALLET_SHORT', detail })
+    },
+  )
+  for (const [index, decision] of decisions.entries())
+    if (decision !== undefined) signings.set(payable[index]!.withdrawal, decision)
   return [...batch.payments]
 }
 

@@ -198,7 +198,7 @@ export async function outcomeOfConflict(
       if (!connectionLost(error)) throw error
       return 'NOT_KNOWN' as const
     })
-    // A node of the database cluster that holds another payee of the transaction does not answer.
+    // A part of the database that holds another payee of the transaction does not answer.
     if (paid === 'NOT_KNOWN') return { state: 'MINED' }
     if (paid !== undefined) return confirmedBy(wallet, spender, paid.index, paid.share)
   }
@@ -237,26 +237,18 @@ async function paymentByOther(
 }
 
 /**
- * The withdrawals that the same transaction pays, in the order of its outputs. Only the database nodes of its payees are asked,
+ * The withdrawals that the same transaction pays, in the order of its outputs. Only the parts of the database with its payees are asked,
  * or all where an older version of Bursar stored it without payees.
  */
 async function withdrawalsPaidWith(
-  { db, network, canonical }: BitcoinWallet,
+  { db, network, canonical, withdrawals }: BitcoinWallet,
   withdrawal: BroadcastWithdrawal,
   payees: Payees | undefined,
 ): Promise<(PaymentTarget & Pick<Withdrawal, 'transfer_id'>)[]> {
   if (withdrawal.crypto_tx_index === undefined) return [withdrawal]
   const customerIds = [...new Set(payees?.customer_ids)]
-  const isKnown = customerIds.length > 0
-  const { rows } = await db.query<PaymentTarget & Pick<Withdrawal, 'transfer_id'>>(
-    `
-    select t.id as transfer_id, t.amount, t.destination_address
-    from outgoing_transfers b
-    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = '${network}' and b.crypto_tx_hash = $1 ${isKnown ? 'and b.customer_id = any ($2)' : ''}
-    order by b.crypto_tx_index::int`,
-    [withdrawal.crypto_tx_hash, ...(isKnown ? [customerIds] : [])],
-  )
+  const known = customerIds.length > 0 ? customerIds : undefined
+  const rows = await withdrawals.paidBy(db, network, withdrawal.crypto_tx_hash, known)
   return rows.map((row) => ({
     ...row,
     destination_address: canonical(row.destination_address) ?? row.destination_address,

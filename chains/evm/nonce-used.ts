@@ -9,7 +9,7 @@ import type { EvmChain } from './chain.ts'
 import { fetchBytes } from './claim.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
 import { at, NodeError, type Block } from './node.ts'
-import { doubtOf } from './second-word.ts'
+import { doubtOfReceipt } from './second-word.ts'
 import { hashesOf, isOurs, parse, signerAddressOf } from './transaction.ts'
 
 /**
@@ -92,7 +92,7 @@ export async function usedBy(
     { network: chain.network, transfer_id, hash },
     {
       isSamePayment: Boolean(paysIt) && hexToBigInt(receipt.status) === 1n,
-      doubt: () => doubtOf(chain, receipt, NOTHING_ELSE),
+      doubt: () => doubtOfReceipt(chain, receipt, NOTHING_ELSE),
     },
   )
 }

@@ -5,9 +5,10 @@ import { feeMax, type Fees } from './fees.ts'
 import { gasLimits, priceFieldsOf } from './gas.ts'
 import type { HotWalletReservation } from './hot-wallet.ts'
 import { at, NodeError, says, type Call } from './node.ts'
-import { isFalse, refusalOf, takesTooMuch, WOULD_REVERT } from './refusals.ts'
-import type { Reserved } from '../../src/networks/longest-waiting.ts'
+import { isFalse, takesTooMuch, WOULD_REVERT } from './refusals.ts'
+import type { Reserved } from '../../src/networks/withdrawal-reader.ts'
 import type { PaymentRefusal } from '../../src/networks/network.ts'
+import { refusedDestination } from '../../src/networks/waiting.ts'
 
 /**
  * The refusals, by transfer id, of those reserved withdrawals that would be refused once the hot wallet has enough for them.
@@ -51,7 +52,7 @@ export async function refusedAmong(
       const reverts =
         toDestination instanceof NodeError ? says(toDestination, 'reverted') : isFalse(toDestination)
       if (!ranOut && !reverts) return []
-      const refusal = refusalOf(withdrawal, ranOut ? takesTooMuch(most) : WOULD_REVERT)
+      const refusal = refusedDestination(withdrawal, ranOut ? takesTooMuch(most) : WOULD_REVERT)
       return [[withdrawal.transfer_id, { outcome: 'REFUSED', refusal }] as const]
     }),
   )

@@ -6,8 +6,29 @@ import { NodeFailure } from '../../src/networks/node-failure.ts'
 /** A node's JSON-RPC. Every number in a reply is a string, as the node wrote it: lamports stay exact. */
 export type SolanaRpc = BitcoinRpc
 
-/** How the network judged a transaction: null for success. */
-export type TransactionError = unknown
+/** How the network judged a transaction: null for success; else what failed, by its name, or an instruction with its error. */
+export type TransactionError =
+  | null
+  | string
+  | { [name: string]: unknown; InstructionError?: [index: string, error: string | { Custom?: string }] }
+
+/** What failed, by its name. Of an instruction also its index, and the number where its program gave one. */
+export function failureIn(err: NonNullable<TransactionError>): {
+  name: string
+  index?: number
+  code?: string
+} {
+  if (typeof err === 'string') return { name: err }
+  if (err.InstructionError === undefined) return { name: Object.keys(err)[0] ?? 'unknown' }
+  const [index, error] = err.InstructionError
+  return typeof error === 'string'
+    ? { name: error, index: Number(index) }
+    : {
+        name: 'Custom',
+        index: Number(index),
+        ...(error.Custom !== undefined && { code: String(error.Custom) }),
+      }
+}
 
 export interface SignatureStatus {
   slot: string

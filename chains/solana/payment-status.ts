@@ -1,25 +1,25 @@
+import type { Address } from '@solana/addresses'
 import type { Queryable } from '../../src/db/database.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../../src/networks/network.ts'
-import { NodeFailure } from '../../src/networks/node-failure.ts'
-import { NOTHING_ELSE, PERSON_JUDGES } from '../../src/networks/one-node.ts'
-import type { WaitingReason } from '../../src/networks/waiting.ts'
+import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
+import { type WaitingReason, refusedDestination } from '../../src/networks/waiting.ts'
 import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
+import { doubtOf, type SecondWord } from '../kit/second-word.ts'
 import { nonceOf, readAccounts } from './accounts.ts'
 import { feeIn, NETWORK, type SolanaChain } from './chain.ts'
+import { SYSTEM, TOKEN, TOKEN_2022 } from './instructions.ts'
 import {
   changesOf,
+  failureIn,
   madeTransaction,
   signaturesOf,
   statusesOf,
   type MadeTransaction,
   type SignatureStatus,
+  type SolanaRpc,
 } from './node.ts'
-import { refusalOf } from './sign.ts'
-import { parse, parsePayment, paymentIn, type ParsedPayment } from './transaction.ts'
-
-/** How long until a doubtful outcome is checked again. */
-const RECHECK_MS = 30_000
+import { parse, parsePayment, paymentIn, type ParsedPayment, type ParsedTransaction } from './transaction.ts'
 
 const hashesOf = ({ crypto_tx_hash, replaced }: Pick<BroadcastWithdrawal, 'crypto_tx_hash' | 'replaced'>) => [
   crypto_tx_hash,
@@ -86,7 +86,7 @@ async function outcomeOf(
     // An answer of a node that lags: while the value is there, the bytes may be made yet.
     if (value === undefined || value === payment.nonce) return { state: 'MINED' }
     const err = JSON.stringify(made.err)
-    const doubt = await doubtOf(chain, hash, made.err)
+    const doubt = await doubtOfEnd(chain, hash, made.err)
     if (doubt !== undefined)
       return {
         state: 'UNRESOLVED',
@@ -97,10 +97,9 @@ async function outcomeOf(
       }
     return {
       state: 'FAILED',
-      refusal: refusalOf(withdrawal, `the network failed transaction ${hash}: ${err}`),
+      refusal: refusedDestination(withdrawal, `the network failed transaction ${hash}: ${err}`),
       networkFee: feeIn(made.fee),
-      // Code 1 of both programs: the wallet itself lacked the money.
-      ...(!/"Custom":"?1"?[,}]/.test(err) && { byRecipient: true as const }),
+      ...(!walletLackedMoney(shown, made.err) && { byRecipient: true as const }),
     }
   }
   const { lamports, tokens } = changesOf(made, shown.accounts)
@@ -118,31 +117,34 @@ async function outcomeOf(
   return { state: 'CONFIRMED', crypto_tx_hash: hash, crypto_tx_index: index, networkFee }
 }
 
-/**
- * Why the end of a transaction is not believed yet; undefined where the second node has the same. By a single node's false word, a
- * withdrawal would be paid and refunded, or paid twice.
- */
-async function doubtOf(
-  { second, mode }: SolanaChain,
+/** Code 1 of the programs that move money: the account that pays has too little. */
+const TOO_LITTLE = '1'
+const MOVES_MONEY: readonly Address[] = [SYSTEM, TOKEN, TOKEN_2022]
+
+function walletLackedMoney(
+  { instructions }: ParsedTransaction,
+  err: NonNullable<MadeTransaction['err']>,
+): boolean {
+  const { index, code } = failureIn(err)
+  return code === TOO_LITTLE && index !== undefined && MOVES_MONEY.includes(instructions[index]!.program)
+}
+
+/** Why the end of a transaction is not believed yet; undefined where the second node has the same. */
+function doubtOfEnd(
+  chain: SolanaChain,
   hash: string,
   err: MadeTransaction['err'],
   alone?: string,
 ): Promise<WaitingReason | undefined> {
-  const end = (of: MadeTransaction['err']) => (of === null ? 'was made' : `has failed: ${JSON.stringify(of)}`)
-  const says = `the node says that ${hash} ${end(err)}`
-  const recheckMs = RECHECK_MS
-  if (second === undefined)
-    return alone !== undefined && mode === 'sandbox'
-      ? undefined
-      : { code: 'UNRESOLVED', detail: `${says}; ${alone ?? PERSON_JUDGES}`, recheckMs }
-  const there = await madeTransaction(second, hash).catch((error: unknown) => {
-    if (!(error instanceof NodeFailure)) throw error
-    return undefined
-  })
-  if (there === undefined)
-    return { code: 'SECOND_NODE', detail: `${says}, and the second node cannot tell yet`, recheckMs }
-  if (JSON.stringify(there.err) === JSON.stringify(err)) return undefined
-  return { code: 'NODES_DISAGREE', detail: `${says}, and the second node says that it ${end(there.err)}` }
+  const endOf = (of: MadeTransaction['err']) =>
+    of === null ? 'was made' : `has failed: ${JSON.stringify(of)}`
+  const ask = async (second: SolanaRpc): Promise<SecondWord> => {
+    const there = await madeTransaction(second, hash)
+    if (there === undefined) return { waits: 'cannot tell yet' }
+    if (JSON.stringify(there.err) === JSON.stringify(err)) return undefined
+    return { differs: `says that it ${endOf(there.err)}` }
+  }
+  return doubtOf(chain, `the node says that ${hash} ${endOf(err)}`, ask, alone)
 }
 
 const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
@@ -213,7 +215,7 @@ export async function usedBy(
     { network: NETWORK, transfer_id: withdrawal.transfer_id, hash },
     {
       isSamePayment: made.err === null && isSamePayment(paymentIn(made.raw), kept),
-      doubt: () => doubtOf(chain, hash, made.err, NOTHING_ELSE),
+      doubt: () => doubtOfEnd(chain, hash, made.err, NOTHING_ELSE),
     },
   )
 }

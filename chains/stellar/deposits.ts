@@ -15,7 +15,8 @@ import { hashIn } from './status.ts'
 
 /**
  * The number of an address, from its record's id, so that it is found again without the database. Some two of a million
- * addresses share a number with a probability of 1 in 18 million; a deposit there is credited to the older one.
+ * addresses share a number with a probability of 1 in 18 million; a deposit there is credited to nobody
+ * until a person has looked at it.
  */
 const numberOf = (id: string): string =>
   (createHash('sha256').update(id).digest().readBigUInt64BE() >> 1n).toString()

@@ -15,7 +15,7 @@ import {
   type FreezeTarget,
 } from '../money/records/freezes.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { selectAuditRecords } from '../audit/audit-record.ts'
+import { selectAuditRecords } from '../access/audit-log/audit-records.ts'
 import { COMMON, textUpTo, uuid } from './arguments.ts'
 import { inDatabase, requireCustomer, type AtDatabase } from './command-line.ts'
 import { group, oneOf } from './define.ts'
@@ -30,7 +30,7 @@ const NETWORKS = [...CRYPTO_NETWORKS, 'WIRE']
 const WORDS = {
   ...COMMON,
   '<customer_id>': ['customer', uuid],
-  '<profile_id>': ["profile; with --customer, on a cluster only the customer's node is asked", uuid],
+  '<profile_id>': ["profile; with --customer, only the customer's part of the database is asked", uuid],
   '<network>': [`one of ${NETWORKS.join(', ')}`, oneOf(NETWORKS)],
   '--reason <text>': ['reason, for other operators', textUpTo(REASON_LENGTH_MAX)],
   '--cause <cause>': [

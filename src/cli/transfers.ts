@@ -82,8 +82,8 @@ export function transferCommands(program: Command): void {
     {
       about:
         'opening, debit, credit and closing of each account, and their sums; negative: what the platform has. Reads every entry',
-      async run({ nodes }, { from = momentOf(EVER.from), at = momentOf(EVER.to), to = at, customer }) {
-        return readLedgerBalances(await nodes(), { from, to }, customer)
+      async run({ allParts }, { from = momentOf(EVER.from), at = momentOf(EVER.to), to = at, customer }) {
+        return readLedgerBalances(await allParts(), { from, to }, customer)
       },
       says({ from, to, items, sums }) {
         const columns = ['account', 'asset', '>opening', '>debit', '>credit', '>closing'] as const

@@ -1,7 +1,8 @@
 import { failed, ok, warn, warnings, type Finding } from '../finding.ts'
 import { inOrder, openDatabase, transaction, type Database } from './database.ts'
 import { isDistributed } from './distribution.ts'
-import { addressOn, Cluster, type Node } from './nodes.ts'
+import { addressOn, Cluster } from './nodes.ts'
+import { partsOf, type Part } from './parts.ts'
 import { PRIVILEGES } from './tables.ts'
 
 /**
@@ -25,20 +26,20 @@ export async function checkNodes(db: Database, databaseUrl: string): Promise<Fin
   if (!(await isDistributed(db))) return []
   const cluster = await Cluster.open(db, () => undefined)
   const opened: Database[] = []
-  const nodes = cluster.nodes(db, (name) => {
+  cluster.connect(db, (name) => {
     const pool = openDatabase(addressOn(databaseUrl, name), { max: 1, onError: () => undefined })
     opened.push(pool)
     return pool
   })
   try {
-    return (await inOrder(nodes.list().map((node) => checkNode(node, db)))).flat()
+    return (await inOrder(partsOf(db).map((node) => checkNode(node, db)))).flat()
   } finally {
     await cluster.close()
     await Promise.all(opened.map((pool) => pool.end()))
   }
 }
 
-async function checkNode({ name, db }: Node, coordinator: Database): Promise<Finding[]> {
+async function checkNode({ name, db }: Part, coordinator: Database): Promise<Finding[]> {
   try {
     const clocks = [msOf(coordinator), msOf(db)]
     const [here, there] = await inOrder(clocks)

@@ -207,6 +207,11 @@ async function beginCitusSession(session: Transaction): Promise<void> {
  */
 export const onCitus = (tx: Transaction): boolean => citusSessions.has(tx)
 
+/** Plans the statements of this transaction for their values, or once for all. On Citus each is planned when it runs. */
+export async function planWith(tx: Transaction, plan: 'custom' | 'generic'): Promise<void> {
+  if (!onCitus(tx)) await tx.query(`set local plan_cache_mode = force_${plan}_plan`)
+}
+
 /**
  * SQL that fails its statement, and with it the transaction, unless the condition holds: the SQL divides by zero. It is for
  * statements that the commit follows at once, when no answer can be checked in between.

@@ -1,6 +1,18 @@
 import { hasCitus, transaction, WRITER, type Database, type Queryable, type Transaction } from './database.ts'
 import { PLACES, type TablePlacement } from './tables.ts'
 
+/*
+ * Citus takes a statement about a customer, and sends it to one shard, where the statement keeps these rules:
+ * 1. It names the customer as a parameter, in a subquery among its columns too: a reference to a column finds no shard.
+ * 2. It inserts from one row of the customer (`insert ... select`), with `statement_timestamp()` and not `clock_timestamp()`.
+ * 3. An UPDATE or a CASE has no function that is not immutable, and adds no interval to a time: the clock is read before, or is a
+ *    column.
+ * 4. An UPDATE is not the source of an INSERT, and returns nothing but columns.
+ * 5. An INSERT with ON CONFLICT returns what it inserted: the count has the rows that were there already.
+ * 6. No subquery is lateral or materialized.
+ * `test/sql-rows.db.test.ts` runs each statement on a cluster.
+ */
+
 /** The table whose rows are the customers. All tables of a customer are distributed like it. */
 const ANCHOR = 'customers'
 const columnOf = (table: string) => (table === ANCHOR ? 'id' : 'customer_id')

@@ -91,7 +91,7 @@ async function recordDeliveries(
     column(({ duration_ms }) => duration_ms),
     column(({ response }) => response),
   ]
-  // Citus cannot insert from the rows of an UPDATE. An insert from a row of the customer goes straight to its shard.
+  // Not with the UPDATE in a statement, and from a row of the customer (rules 2 and 4 of src/db/distribution.ts).
   const { rows } = await tx.query<{ event_id: string; attempts: number }>({
     name: 'end attempts',
     text: END_ATTEMPTS,
@@ -155,7 +155,7 @@ async function recordStanding(
   }
   const pause = Math.max(...attempts.map(({ retryAfterSeconds }) => retryAfterSeconds ?? 0))
   const isSlow = attempts.some(({ status_code }) => isOverloaded(status_code))
-  // Citus takes no sum of a time and an interval in such a statement.
+  // The pause in seconds: rule 3 of src/db/distribution.ts.
   const { rows } = await tx.query<{
     name: string
     failing_since: string | null

@@ -1,4 +1,5 @@
 import type { WaitingCode } from '../contract/waiting-codes.ts'
+import type { PaymentRefusal, Withdrawal } from './network.ts'
 import { NodeRefusal, NoSigningKey, WalletLocked, type NodeFailure } from './node-failure.ts'
 
 /** Why a withdrawal waits, for programs and for people. */
@@ -32,3 +33,11 @@ export function reasonOfFailure(failure: NodeFailure): WaitingReason {
   if (failure instanceof WalletLocked) return { code: 'WALLET_LOCKED', detail }
   return { code: failure instanceof NodeRefusal ? 'NODE_REFUSED' : 'NODE_DOWN', detail }
 }
+
+/** The refusal of a withdrawal whose destination the network does not pay. */
+export const refusedDestination = (
+  { destination_address }: Pick<Withdrawal, 'destination_address'>,
+  message: string,
+): PaymentRefusal => ({
+  status_details: { invalid_destination_address: { message, destination_address } },
+})

@@ -12,8 +12,8 @@ export interface Connected {
   db: Database
   /** URL of the same database for the role that owns the schema, if known. For migrations only. */
   ownerUrl: string | undefined
-  /** Another pool on the same database, or on another node of its cluster (`<host>:<port>`). */
-  open: (max: number, limits?: Limits, node?: string) => Database
+  /** Another pool on the same database, or on another part of it (`<host>:<port>`). */
+  open: (max: number, limits?: Limits, part?: string) => Database
   /** Ends all pools, and stops the embedded server if no other process is attached. */
   close: () => Promise<void>
 }
@@ -128,8 +128,8 @@ export async function connectService(settings: Settings, log: Logger): Promise<S
 /** What a process logs when it could not notify others of a change. Their workers find the change a little later. */
 export const NOT_TOLD = 'the workers of other processes were not told of a change'
 
-/** Opens the nodes of a cluster. A plain database is one node. */
-export const openCluster = (db: Database, log: Logger): Promise<Cluster> =>
+/** Reads which part of the database has which customer. */
+export const openParts = (db: Database, log: Logger): Promise<Cluster> =>
   Cluster.open(db, (err) =>
     log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
   )

@@ -1,5 +1,5 @@
 import { asDatabase, CustomerPool } from '../db/customer-pool.ts'
-import { onlyNode } from '../db/nodes.ts'
+import { forCustomer } from '../db/parts.ts'
 import type { Policies } from '../governance/policy/policy.ts'
 import type { Perform } from '../http/mount.ts'
 import type { Request } from '../http/operation.ts'
@@ -15,17 +15,7 @@ const QUESTIONS_MAX = 8
 const CONNECTIONS_SHARE = 1 / 4
 
 export function performWith(
-  {
-    db,
-    nodes = onlyNode(db),
-    ledger,
-    networks,
-    settings,
-    masterKeys,
-    baseUrl,
-    beginAnew,
-    advanceClock,
-  }: AppOptions,
+  { db, ledger, networks, settings, masterKeys, baseUrl, beginAnew, advanceClock }: AppOptions,
   policies: Policies,
   rowMacs: RowMacs,
 ): Perform {
@@ -35,7 +25,7 @@ export function performWith(
   // Written out: spreading the context and the request took 2 % of a request.
   return (operation, request) => {
     // A public operation has no customer: all public operations together have one share.
-    const pool = request.customerId === '' ? db : nodes.of(request.customerId)
+    const pool = request.customerId === '' ? db : forCustomer(db, request.customerId)
     return operation.run({
       params: request.params,
       query: request.query,
@@ -49,7 +39,6 @@ export function performWith(
       problemOf: request.problemOf,
       asker: request.asker,
       db: asDatabase(new CustomerPool(pool, connections, request.customerId, request.asker)),
-      nodes,
       ledger,
       networks,
       askNodes: (ask) => questions.run(request.customerId, request.asker, ask),

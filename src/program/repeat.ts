@@ -34,7 +34,7 @@ export interface Attempts {
   isAway: () => boolean
 }
 
-/** `node`: the name of the database node in the log; empty where there is one node alone. */
+/** `node`: the name of the part of the database in the log; empty for a plain database. */
 export function attempts(log: Logger, meter: WorkerMeter | undefined, node = ''): Attempts {
   const where = node === '' ? {} : { node }
   const reported = new ReportedFailures()

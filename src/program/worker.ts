@@ -4,7 +4,7 @@ import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { usualMs, type Changes } from '../db/changes.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'
-import { nodesOf, ownCustomers, type Node, type Nodes } from '../db/nodes.ts'
+import { ownCustomers, partsOf, type Part } from '../db/parts.ts'
 import { approveCooledAddresses } from '../resources/destination-addresses/approve-cooled-addresses.ts'
 import type { Deliverer } from '../deliveries/deliver.ts'
 import type { Ledger } from '../money/movements/queue.ts'
@@ -55,7 +55,6 @@ export interface Worker {
 }
 
 interface Shared extends Attempts {
-  /** The coordinator: for signing, deposits, and records without a customer. */
   db: Database
   ledger: Ledger
   networks: Networks
@@ -72,22 +71,21 @@ interface Shared extends Attempts {
   changes?: Changes | undefined
 }
 
-type WorkerOptions = Omit<Shared, 'db' | 'custodyEveryMs' | keyof Attempts> & {
-  db: Database | Nodes
-  /** Makes what delivers the events of a node's customers; it has its own connections. */
-  delivererOf?: (node: Node) => Deliverer
+type WorkerOptions = Omit<Shared, 'custodyEveryMs' | keyof Attempts> & {
+  /** Makes what delivers the events of a part's customers; it has its own connections. */
+  delivererOf?: (part: Part) => Deliverer
   custodyEveryMs?: number
 }
 
-/** What the loops of one node's customers share. */
-type OfNode = Shared & { node: Node }
+/** What the loops of the customers of one part of the database share. */
+type OfPart = Shared & { part: Part }
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
  * deposits, sweeps, and at the start of each month the statements of those that have ended. Each real network has its own loops for
  * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one loop
- * and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each node of a cluster has
- * its own loops for its customers: an unreachable node stops no others. Nodes that join get their loops within seconds.
+ * and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each part of the
+ * database has its own loops for its customers: an unreachable part stops no others. A part that joins gets its loops within seconds.
  */
 export function startWorker(options: WorkerOptions): Worker {
   const { meter, log, custodyEveryMs = MINUTE_MS, changes } = options
@@ -95,32 +93,31 @@ export function startWorker(options: WorkerOptions): Worker {
   // Every loop listens while it rests, and there is no limit to the number of real networks.
   setMaxListeners(0, stopping.signal)
   const repeat = repeatUntil(stopping.signal, changes)
-  const nodes = nodesOf(options.db)
-  const shared = { ...options, db: nodes.shared, custodyEveryMs, ...attempts(log, meter) }
+  const shared = { ...options, custodyEveryMs, ...attempts(log, meter) }
   const running = new Map<string, Promise<void>>()
-  const startNode = (node: Node) => {
+  const startPart = (part: Part) => {
     const { screening, delivererOf } = options
-    const screener = screening && new Screener({ db: node.db, screening, log })
-    const deliverer = delivererOf?.(node)
-    const ofNode = { ...shared, ...attempts(log, meter, node.name), node }
-    const isListed = () => nodes.list().some(({ name }) => name === node.name)
+    const screener = screening && new Screener({ db: part.db, screening, log })
+    const deliverer = delivererOf?.(part)
+    const ofPart = { ...shared, ...attempts(log, meter, part.name), part }
+    const isListed = () => partsOf(options.db).some(({ name }) => name === part.name)
     const rounds = [
-      ...roundsOfNode(ofNode),
-      ...(screener === undefined ? [] : [resting(ofNode, 'screenings', () => screener.round())]),
-      ...(deliverer === undefined ? [] : [resting(ofNode, 'deliveries', () => deliverer.round())]),
+      ...roundsOfPart(ofPart),
+      ...(screener === undefined ? [] : [resting(ofPart, 'screenings', () => screener.round())]),
+      ...(deliverer === undefined ? [] : [resting(ofPart, 'deliveries', () => deliverer.round())]),
     ]
     const ended = Promise.all(rounds.map((round) => repeat(round, isListed))).then(async () => {
       const graceMs = Math.min(DELIVERIES_GRACE_MS, options.settings.shutdownTimeoutMs / 4)
       await Promise.all([screener?.stop(), deliverer?.stop(graceMs)])
-      running.delete(node.name)
+      running.delete(part.name)
     })
-    running.set(node.name, ended)
+    running.set(part.name, ended)
   }
-  const startNodes: Round = async () => {
-    for (const node of nodes.list()) if (!running.has(node.name)) startNode(node)
+  const startParts: Round = async () => {
+    for (const part of partsOf(options.db)) if (!running.has(part.name)) startPart(part)
     return SECOND_MS
   }
-  const others = Promise.all([...roundsOf(shared), startNodes].map((round) => repeat(round)))
+  const others = Promise.all([...roundsOf(shared), startParts].map((round) => repeat(round)))
   return {
     async stop() {
       stopping.abort()
@@ -170,8 +167,8 @@ function roundsOf(shared: Shared): Round[] {
         log.info({ tables: postponed }, 'weekly partitions: the tables were in use, trying again in a minute')
       },
     ),
-    // Records the freezes that were placed while the node of the platform's audit log was unreachable.
-    every(shared, 'audit_heads', MINUTE_MS, () => recordWaitingFreezes(db)),
+    // Records the freezes that were placed while the platform's audit log was unreachable.
+    every(shared, 'freezes', MINUTE_MS, () => recordWaitingFreezes(db)),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
     every(shared, 'custody', shared.custodyEveryMs, async () => {
       if (settings.mode === 'live') await watchCustody(db, networks, suspicions, seen)
@@ -183,8 +180,8 @@ function roundsOf(shared: Shared): Round[] {
   ]
 }
 
-function roundsOfNode(shared: OfNode): Round[] {
-  const { node, log } = shared
+function roundsOfPart(shared: OfPart): Round[] {
+  const { part, log } = shared
   const [inDatabase, ...real] = bySpeed(shared.networks)
   const heads = new MovedHeads()
   let newestPeriod: string | undefined
@@ -196,22 +193,22 @@ function roundsOfNode(shared: OfNode): Round[] {
       shared,
       'statements',
       MINUTE_MS,
-      () => generateEndedMonths(node, newestPeriod),
+      () => generateEndedMonths(part, newestPeriod),
       (made) => {
         newestPeriod = made?.period ?? newestPeriod
         if (made !== undefined && made.generated.length > 0)
           log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
       },
     ),
-    every(shared, 'address_book', 2 * SECOND_MS, () => approveCooledAddresses(node.db)),
+    every(shared, 'address_book', 2 * SECOND_MS, () => approveCooledAddresses(part.db)),
     // Until then, one that cannot be used any more is in lists. Approvals of withdrawals end in settlement.
-    every(shared, 'approvals', MINUTE_MS, () => expireApprovals(node.db)),
+    every(shared, 'approvals', MINUTE_MS, () => expireApprovals(part.db)),
     // A log that is kept elsewhere anchors the heads of the audit log's chains.
     every(
       shared,
       'audit_heads',
       MINUTE_MS,
-      () => heads.read(ownCustomers(node.db)),
+      () => heads.read(ownCustomers(part.db)),
       (moved) => {
         for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
           log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
@@ -232,11 +229,11 @@ function bySpeed(networks: Networks): [Networks, ...Networks[]] {
 
 /** Orchestrations and settlement. The cost of a network's transactions is checked before anything is signed. */
 function payouts(
-  shared: OfNode,
+  shared: OfPart,
   networks: Networks,
   { startsOrchestrations }: { startsOrchestrations: boolean },
 ): Round {
-  const { db, ledger, settings, log, meter, tracing, attempt, node } = shared
+  const { db, ledger, settings, log, meter, tracing, attempt, part } = shared
   const traced: Step[] = []
   function taken(steps: readonly Step[]): void {
     if (tracing !== undefined) traced.push(...steps)
@@ -258,7 +255,7 @@ function payouts(
     const started = startsOrchestrations
       ? await attempt(
           'orchestrations',
-          runOrchestrations(node.db, {
+          runOrchestrations(part.db, {
             networks: shared.networks,
             settings,
             macs: ledger.macs,
@@ -266,14 +263,14 @@ function payouts(
           }),
         )
       : 0
-    const settled = await attempt('settlement', settleWithdrawals(node.db, networks, taken))
+    const settled = await attempt('settlement', settleWithdrawals(part.db, networks, taken))
     if (tracing !== undefined)
       await traceSteps(db, tracing, traced.splice(0)).catch((err: unknown) =>
         log.debug({ err }, 'steps of payments are missing in their traces'),
       )
     if (started === undefined || settled === undefined) return undefined
     if (started + settled > 0) return 0
-    const dueIn = () => attempt('settlement', withdrawalDueIn(ownCustomers(node.db), [...networks.keys()]))
+    const dueIn = () => attempt('settlement', withdrawalDueIn(ownCustomers(part.db), [...networks.keys()]))
     return { usualMs: settings.workerIntervalMs, dueIn }
   })
 }

@@ -1,4 +1,3 @@
-import type { Nodes } from '../db/nodes.ts'
 import type { Policies } from '../governance/policy/policy.ts'
 import type { RowMacs } from '../audit/row-macs.ts'
 import type { RailsContext } from '../rails/context.ts'
@@ -6,8 +5,6 @@ import type { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 
 /** The context of every operation and of the worker. */
 export interface Context extends RailsContext {
-  /** Connections to all database nodes, for what is read of all customers at once. */
-  nodes: Nodes
   /** Asks nodes of networks, within the customer's share of such requests. Throws unavailable once the client has left. */
   askNodes: <T>(ask: () => Promise<T>) => Promise<T>
   webhookSecrets: WebhookSecrets

@@ -47,7 +47,7 @@ export const readOperation = <Q extends TObject | undefined = undefined, R exten
   })
 
 /** What an operation for operators can reach: also a command that runs it without a service has this. */
-export type OperatorContext = Pick<Context, 'db' | 'nodes' | 'ledger' | 'settings' | 'policies' | 'rowMacs'>
+export type OperatorContext = Pick<Context, 'db' | 'ledger' | 'settings' | 'policies' | 'rowMacs'>
 
 export type OperatorOperation<Reply = unknown> = Omit<Operation, 'run'> & {
   run: (request: never) => Promise<Reply>

@@ -19,7 +19,7 @@ import {
 import { openDatabase, transaction, type Database } from '../../db/database.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import { createApiClient, disableApiClient, enableApiClient } from './api-clients.ts'
-import { onlyNode, type Nodes } from '../../db/nodes.ts'
+import { setParts } from '../../db/parts.ts'
 import type { Caller } from '../../http/operation.ts'
 import { ClientStanding, STALE_MS_MAX } from './client-standing.ts'
 
@@ -142,7 +142,7 @@ test('a process that cannot read the disabled clients uses its last list for a w
   const clock = vi.spyOn(performance, 'now')
   atEnd(async () => clock.mockRestore())
   const before = performance.now()
-  const standing = await ClientStanding.start(onlyNode(database), ROW_MACS, pino({ level: 'silent' }))
+  const standing = await ClientStanding.start(database, ROW_MACS, pino({ level: 'silent' }))
   atEnd(() => standing.stop())
   expect(standing.requireKnown(bySomebody)).toBeUndefined()
   answers = false
@@ -158,7 +158,7 @@ test('a process that cannot read the disabled clients uses its last list for a w
 })
 
 test('a process that stood still reads the disabled clients before it goes on', async () => {
-  const standing = await ClientStanding.start(onlyNode(service.db), ROW_MACS, pino({ level: 'silent' }))
+  const standing = await ClientStanding.start(service.db, ROW_MACS, pino({ level: 'silent' }))
   atEnd(() => standing.stop())
   const customer = await newCustomer(service)
   await setDisabledAt(customer.client_id)
@@ -171,24 +171,23 @@ test('a process that stood still reads the disabled clients before it goes on', 
   expect(standing.requireKnown(bySomebody)).toBeUndefined()
 })
 
-test('a node that cannot be read stops the withdrawals of its own customers only', async () => {
+test('a part of the database that cannot be read stops the withdrawals of its own customers only', async () => {
   const pool = openDatabase(service.url, { max: 2, onError: () => undefined })
   atEnd(() => pool.end())
   let answers = true
   const gone = {
     query: (text: string) => (answers ? pool.query(text) : new Promise(() => undefined)),
   } as unknown as Database
-  const nodes: Nodes = {
-    shared: pool,
-    of: () => pool,
-    nameOf: (customerId) => (customerId === SOMEBODY ? 'one' : 'two'),
+  const parts = [
+    { name: 'a', db: pool },
+    { name: 'b', db: gone },
+  ] as const
+  setParts(pool, {
+    of: (customerId) => parts[customerId === SOMEBODY ? 0 : 1],
     refresh: async () => undefined,
-    list: () => [
-      { name: 'one', db: pool },
-      { name: 'two', db: gone },
-    ],
-  }
-  const standing = await ClientStanding.start(nodes, ROW_MACS, pino({ level: 'silent' }))
+    list: () => parts,
+  })
+  const standing = await ClientStanding.start(pool, ROW_MACS, pino({ level: 'silent' }))
   expect(standing.requireKnown(bySomebody)).toBeUndefined()
   expect(standing.requireKnown(byOther)).toBeUndefined()
   answers = false

@@ -226,7 +226,7 @@ const INSERT_EVENTS = insertOf('insert into events', {
   fixed: { is_test: 'false' },
 })
 
-// Without a join, the statement looks each balance up by its key whatever the statistics, and takes Citus' fast path. All of
+// Without a join, the statement looks each balance up by its key whatever the statistics. All of
 // these balances exist and are locked. Where a version is not the one that was read, a division by zero ends the transaction.
 const MOVE_BALANCES: StatementPart = {
   // The name is short: PostgreSQL cuts the names of joined parts after 63 characters.

@@ -49,7 +49,7 @@ export interface KnownEntry {
 /**
  * In SQL: whether the address of this row may be paid by its id. The service's role can write the status. It can neither write
  * the end of the cooling time, which is fixed when the address is made, nor remove the record of a rejection. The MAC of the row
- * proves that Bursar made it. The customer is `$1`: Citus finds the shard of a subquery among the columns by a constant alone.
+ * proves that Bursar made it. The customer is `$1` (rule 1 of src/db/distribution.ts).
  */
 export const isPayable = (row: string): string => `(
   ${row}.status = 'APPROVED' and coalesce(${row}.cooling_until <= clock_timestamp(), true)

@@ -52,9 +52,9 @@ export interface Freeze {
 }
 
 /**
- * Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. On a cluster,
- * the freeze of a customer or profile needs the customer's node. A freeze of a network or of everything needs the coordinator
- * only: where the node of the platform's audit log is unreachable, `recordWaitingFreezes` records the freeze later.
+ * Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. The
+ * freeze of a customer or profile needs the customer's part of the database. A freeze of a network or of everything does not wait for
+ * the part with the platform's audit log: where it is unreachable, `recordWaitingFreezes` records the freeze later.
  */
 export async function freeze(
   db: Database | Transaction,
@@ -256,7 +256,7 @@ interface FreezeFilter {
 
 /**
  * Reads the freezes that hold, oldest first; without a filter, all. An end counts with its MAC alone, and the detail says if it is
- * forged. On a cluster, the freezes of one customer are on its node. With `macs: null`, a process without a master key takes each end.
+ * forged. The freezes of a customer are in its part of the database. With `macs: null`, a process without a master key takes each end.
  */
 export async function selectFreezes(
   db: Queryable,

@@ -112,7 +112,7 @@ export type OrchestrationRow = { [K in keyof Omit<Orchestration, Linked>]: Orche
 }
 type Status = Static<typeof TransferStatus>
 
-/** The columns of an orchestration `o`; `$1` is its customer, which keeps the statement on one shard of a cluster. */
+/** The columns of an orchestration `o`; `$1` is its customer (rule 1 of src/db/distribution.ts). */
 export const ORCHESTRATION_COLUMNS = `o.id, o.profile_id, o.identity_id, o.account_id, o.customer_id, o.ref_id, o.status,
   o.source_asset, o.destination_asset, o.source_amount, o.source_transfer_id, o.destination_transfer_id,
   (select t.status from transfers t
@@ -183,7 +183,7 @@ export const ORCHESTRATIONS: RecordKind<string, Orchestration, NewOrchestration>
     const rows = sorted.map((one) => ({ ...one, mac: macs?.of('orchestrations').make(orderOf(one)) }))
     const insert = tx.query({
       name: 'start orchestrations',
-      // On a distributed database, a SELECT from a row of the customer goes straight to the customer's shard.
+      // Selects from a row of the customer (rule 2 of src/db/distribution.ts).
       text: `
       insert into orchestrations (customer_id, id, profile_id, identity_id, account_id, ref_id, source_asset,
                                   destination_asset, source_amount, source_transfer_id, destination_transfer_id,

@@ -187,7 +187,7 @@ async function creditAll(line: Line, deposits: OwnedDeposit[]): Promise<number> 
     deposits.map(async (incoming) => {
       try {
         const terms = { prices, hops: hops.get(incoming) ?? 0 }
-        done.push({ incoming, ...(await creditOnce(line, theOwner(incoming), incoming, terms)) })
+        done.push({ incoming, ...(await creditOnce(line, onlyOwner(incoming), incoming, terms)) })
       } catch (error) {
         wait.push(failedWith(incoming, error))
       }
@@ -213,7 +213,7 @@ async function deactivatedAmong(db: Database, owners: readonly AddressOwner[]): 
   return rows.map(({ id }) => id)
 }
 
-function theOwner({ owners }: OwnedDeposit): AddressOwner {
+function onlyOwner({ owners }: OwnedDeposit): AddressOwner {
   const [owner, ...others] = owners
   if (owner === undefined) throw new Error('its deposit address is not there any more')
   if (others.some(({ profile_id }) => profile_id !== owner.profile_id))

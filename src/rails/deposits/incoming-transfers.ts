@@ -169,7 +169,7 @@ export async function keepWaiting(db: Queryable, waiting: readonly Waiting[]): P
   await updateWaiting(
     db,
     {
-      // In seconds: Citus adds no interval to a time in an UPDATE with columns.
+      // In seconds: rule 3 of src/db/distribution.ts.
       update: `update incoming_transfers i set reason = u.reason, detail = u.detail, attempts = i.attempts + u.attempted,
             due_at = to_timestamp((select extract(epoch from statement_timestamp())::float8) + u.seconds)`,
       columns: ['reason text', 'detail text', 'attempted int', 'seconds int'],

@@ -76,8 +76,8 @@ export const genuineAmong = (
   owners: readonly AddressOwner[] = [],
 ): AddressOwner[] => owners.filter((owner) => macs?.isGenuine('deposit_addresses', owner.id, owner) === true)
 
-/** The owner to credit. Somebody with the database role may have inserted an older record for another customer's address. */
-export const theirOwner = (
+/** The owner to credit: that of the oldest genuine record. Somebody with the database role may have inserted an older record for another customer's address. */
+export const oldestOwner = (
   ledger: Pick<RailsContext['ledger'], 'macs'>,
   owners: readonly AddressOwner[],
 ): AddressOwner => genuineAmong(ledger, owners)[0] ?? owners[0]!

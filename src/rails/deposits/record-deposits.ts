@@ -9,7 +9,7 @@ import { creditedAs, insertCredited } from '../../money/movements/credited-depos
 import type { FoundDeposit } from '../../networks/network.ts'
 import type { RailsContext } from '../context.ts'
 import { minorOf, type IncomingTransfer } from './incoming-transfers.ts'
-import { selectOwners, theirOwner } from './owners.ts'
+import { selectOwners, oldestOwner } from './owners.ts'
 
 /**
  * Records payments to addresses that were given out, and skips all others, because anybody may send anything anywhere. A
@@ -42,7 +42,7 @@ export async function recordIncoming(
   }
   if (fresh.length === 0) return 0
   const now = await readClock(tx)
-  // Citus counts the rows that are there already, too, unless the statement returns what it inserted.
+  // What was inserted is counted by what is returned (rule 5 of src/db/distribution.ts).
   const { rows: made } = await tx.query<NewRow>(
     `
     insert into incoming_transfers
@@ -56,7 +56,7 @@ export async function recordIncoming(
     [
       network,
       now.text,
-      fresh.map(({ address }) => theirOwner({ macs }, owners.get(address)!).customer_id),
+      fresh.map(({ address }) => oldestOwner({ macs }, owners.get(address)!).customer_id),
       ...arraysOf(fresh, 'crypto_tx_hash', 'crypto_tx_index', 'address', 'asset', 'amount'),
       fresh.map(({ block }) => block?.number.toString() ?? null),
       fresh.map(({ block }) => block?.hash ?? null),

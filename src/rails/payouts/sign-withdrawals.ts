@@ -15,7 +15,7 @@ import {
   stepAfterSigning,
   type Step,
 } from './next-step.ts'
-import { payingTogether, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
+import { payingTogether, type Claimed, type KeptWithdrawal } from './claimed-withdrawals.ts'
 
 /**
  * Reviews new withdrawals, and signs them and those that waited. `tx` must store the signed bytes: the nonces and coins that
@@ -94,7 +94,7 @@ async function selectBehind(
 
 /**
  * The reason of a withdrawal that is unsigned by its customer's records, although the shared wallet has a transaction for it.
- * The customer's database node has lost what it had committed, as a standby may have. The withdrawal is neither signed again
+ * The customer's part of the database has lost what it had committed, as a standby may have. The withdrawal is neither signed again
  * nor refunded.
  */
 const signedAs = (hash: string): WaitingReason => ({

@@ -105,7 +105,7 @@ const countFromNow = (tx: Transaction, network: CryptoNetwork) =>
 
 /** A withdrawal's fee counts together with the cost of its transaction, at the event that ended the withdrawal. */
 async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesOfDay> {
-  // Otherwise the planner may read all transfers. Citus refuses a lateral subquery, and a materialized one.
+  // Otherwise the planner may read all transfers. A lateral or materialized subquery would break rule 6 of src/db/distribution.ts.
   await tx.query('set local enable_hashjoin = off; set local enable_mergejoin = off')
   // The partial index's condition in its own words, so that the planner may use the index.
   const { rows } = await tx.query<{

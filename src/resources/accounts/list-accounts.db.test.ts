@@ -4,7 +4,8 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { equalsFilterInMemory, walkList } from '../../../test/list-in-memory.ts'
 import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
-import type { Account } from './account.ts'
+import type { Account } from '../../money/records/account.ts'
+import { forCustomer } from '../../db/parts.ts'
 
 const COUNT = 120
 const ACCOUNTS = '/v2/identity/accounts'
@@ -146,7 +147,7 @@ describe('List Accounts', () => {
   })
 
   test('a page of 100 accounts takes as many queries as a page of one', async () => {
-    const query = vi.spyOn(service.nodes.of(customer.customer_id), 'query')
+    const query = vi.spyOn(forCustomer(service.db, customer.customer_id), 'query')
     const queries = async (limit: number) => {
       query.mockClear()
       expect(await customer.call('GET', `${ACCOUNTS}?limit=${limit}`)).toMatchObject({ status: 200 })

@@ -1,6 +1,6 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import { transaction, type Database } from '../../db/database.ts'
-import { ownCustomers } from '../../db/nodes.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import { customerName, eachAlone } from '../../db/each-alone.ts'
 import { readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'

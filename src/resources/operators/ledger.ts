@@ -37,16 +37,14 @@ export const listLedgerBalances = operatorOperation({
     items: Type.Array(AccountBalance),
     sums: Type.Array(AccountBalance, { description: 'All accounts together, by asset.' }),
   }),
-  run({ query, db, nodes: { list } }) {
+  run({ query, db }) {
     const { from, to } = timeRange(query, 'created_at')
     const asked = { from: momentAt(microsToTimestamp(from)), to: momentAt(microsToTimestamp(to)) }
     return reused(JSON.stringify([query.customer_id, asked]), () =>
-      readLedgerBalances({ shared: forEverybody(forAll(db)), list }, asked, query.customer_id).catch(
-        (error: unknown) => {
-          if (!(error instanceof HorizonUnknown)) throw error
-          throw problem.unavailable(`balances are final at no moment: ${error.message}`, error)
-        },
-      ),
+      readLedgerBalances(forEverybody(forAll(db)), asked, query.customer_id).catch((error: unknown) => {
+        if (!(error instanceof HorizonUnknown)) throw error
+        throw problem.unavailable(`balances are final at no moment: ${error.message}`, error)
+      }),
     )
   },
 })

@@ -17,7 +17,7 @@ import {
 } from '../../money/records/orchestration-rule.ts'
 import { idOfRefId, Orchestration, ORCHESTRATIONS, recordOf } from '../../money/records/orchestration.ts'
 import { change, need } from '../../money/records/need.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
+import { pricesIn } from '../../rails/context.ts'
 
 const CreateOrchestrationBody = Closed({
   ref_id: RefId,
@@ -111,7 +111,7 @@ export const createOrchestration = operation({
     )
     const destination = destinationOf(await withAddressId(db, customerId, asked))
     const order = { ...body, customer_id: customerId, profile_id, destination }
-    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    const prices = await pricesIn({ db, settings })
     const cost = await askNodes(() => payoutCost(forAll(db), order, { networks, settings }))
     const payout = payoutOf(order, { networks, settings }, 'REJECT', prices, cost)
     const decided = await ledger.submit(customerId, {

@@ -27,6 +27,7 @@ import type { Orchestration } from '../../money/records/orchestration.ts'
 import { magicAddress } from '../../networks/simulated/magic-addresses.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { runOrchestrations } from './run-orchestrations.ts'
+import { forCustomer } from '../../db/parts.ts'
 
 const LIST = '/v2/orchestration/orchestrations'
 const RULES = '/v2/orchestration/rules'
@@ -646,7 +647,7 @@ describe('List Orchestrations', () => {
 
     /** Counts the pages of tables and indexes that the database reads for a query. */
     async function pagesRead(query: Query): Promise<number> {
-      const spy = vi.spyOn(crowded.nodes.of(tenant.customer_id), 'query')
+      const spy = vi.spyOn(forCustomer(crowded.db, tenant.customer_id), 'query')
       const { status } = await get([...query, ['limit', '10']], tenant)
       expect(status).toBe(200)
       const calls = spy.mock.calls as unknown as [unknown, unknown[] | undefined][]

@@ -1,7 +1,7 @@
 import { originOfLoop, type Actor } from '../../contract/actor.ts'
 import { strict as assert } from 'node:assert'
 import { connectionLost, forAll, transaction, type Database, type Transaction } from '../../db/database.ts'
-import { ownCustomers } from '../../db/nodes.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import { customerName, eachAlone, inParts, RecordFailure } from '../../db/each-alone.ts'
 import type { Moment } from '../../db/ids.ts'
 import type { Context } from '../context.ts'
@@ -15,7 +15,7 @@ import { isRetryable } from '../../money/movements/queue.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { selectFreezes } from '../../money/records/freezes.ts'
 import { isPayable } from '../../money/records/destination-address.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
+import { pricesIn } from '../../rails/context.ts'
 import {
   objectionToOrder,
   type Orchestration,
@@ -56,7 +56,7 @@ export async function runOrchestrations(db: Database, context: PayoutContext): P
   const { rows } = await ownCustomers(db).query<{ customer_id: string }>(TO_DO)
   let moved = 0
   const payCustomer = async ({ customer_id }: { customer_id: string }) => {
-    const prices = await usdPrices(db, context.settings.mode === 'sandbox')
+    const prices = await pricesIn({ db, settings: context.settings })
     const costs = await costsOf(db, customer_id, context)
     const failures: RecordFailure[] = []
     let claimed: string[] = []

@@ -24,7 +24,7 @@ import {
   testSettings,
 } from '../../../test/support.ts'
 import type { TestDatabase } from '../../../test/support.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import {
   begin,
   commit,
@@ -34,7 +34,7 @@ import {
   transaction,
 } from '../../db/database.ts'
 import { momentAt, newId, readClock } from '../../db/ids.ts'
-import { onlyNode } from '../../db/nodes.ts'
+import { partsOf } from '../../db/parts.ts'
 import { Ledger } from '../../money/movements/queue.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { startWorker } from '../../program/worker.ts'
@@ -756,7 +756,7 @@ describe('the last ended month', () => {
     await move(db, customer_id, momentAt(`${name}-05T12:00:00.000000Z`), { to, minor: 1_000_000n })
     const generateAtThatMoment = async (seenTo?: string) => {
       await setClock(now)
-      return generateEndedMonths(onlyNode(db).list()[0]!, seenTo)
+      return generateEndedMonths(partsOf(db)[0]!, seenTo)
     }
 
     await setRewardRate(db, month(name).next.slice(0, 10), '0.5', TEST_ORIGIN)
@@ -779,7 +779,7 @@ describe('the last ended month', () => {
 
   test('comes after every ended month before it: each is generated once, oldest first, and paid', async () => {
     const { db, setClock } = await ownWorld('2027-01-01T00:00:00Z')
-    const [node] = onlyNode(db).list()
+    const [part] = partsOf(db)
     const told = async () => (await checkStatements(db)).map(({ result, says }) => `${result} ${says}`)
     await setRewardRate(db, '2027-11-01', '1', TEST_ORIGIN)
     const { customer_id: early, profile_id: to } = await newHolder(db)
@@ -789,7 +789,7 @@ describe('the last ended month', () => {
     await move(db, late, momentAt('2028-01-20T12:00:00.000000Z'), { to: other, minor })
     const generatedAt = async (now: string) => {
       await setClock(now)
-      return (await generateEndedMonths(node!))!.generated.map(({ ref_id }) => ref_id)
+      return (await generateEndedMonths(part!))!.generated.map(({ ref_id }) => ref_id)
     }
     const of = (customer: string, name: string) => `USDG_REWARDS-${customer}-${name}`
 

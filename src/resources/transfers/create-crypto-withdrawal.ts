@@ -41,7 +41,7 @@ import {
 import { Transfer } from '../../money/ledger/transfer.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { forAll, type Queryable } from '../../db/database.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
+import { pricesIn } from '../../rails/context.ts'
 import { memoRefusal } from '../../contract/addresses/destination-rules.ts'
 import type { Networks } from '../../networks/network.ts'
 
@@ -160,7 +160,7 @@ export const createCryptoWithdrawal = operation({
     settings,
   }) {
     const checked = checkWithdrawal(body, { networks, settings })
-    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    const prices = await pricesIn({ db, settings })
     const context = { networks, prices, origin, requireCaller }
     if (checked.needsEstimate) {
       // The balance is read only after a recent refusal for funds, because reading it would delay every withdrawal.

@@ -7,7 +7,7 @@ import { Problem, problem } from '../../contract/problems.ts'
 import { forAll } from '../../db/database.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { operation } from '../operation.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
+import { pricesIn } from '../../rails/context.ts'
 import {
   checkWithdrawal,
   CreateCryptoWithdrawalBody,
@@ -138,7 +138,7 @@ export const createCryptoWithdrawals = operation({
       return one.value
     })
     if (asker.destroyed) throw problem.unavailable('the client disconnected; nothing was moved')
-    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    const prices = await pricesIn({ db, settings })
 
     // Submitted together, so that the withdrawals share the ledger's batches, which decide them in this order.
     const context = { networks, prices, origin, requireCaller }

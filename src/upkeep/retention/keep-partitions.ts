@@ -65,7 +65,7 @@ const makeStep = (db: Database, table: string, days: number): Promise<string | n
     })
   })
 
-/** Citus says in a warning why a step failed on another node, and not in its error. Throws what the warning says. */
+/** A distributed database says in a warning why a step failed, and not in its error. Throws what the warning says. */
 async function withReason<T>(tx: Transaction, step: () => Promise<T>): Promise<T> {
   let reason: Error | undefined
   const keep = ({ message, code }: { message?: string | undefined; code?: string | undefined }) => {
