@@ -219,17 +219,18 @@ const REACH: Record<State, (means: Means, ground: Ground) => Promise<void>> = {
 
 const isServedOn = (place: Place, mode: Mode, [first]: State[]) =>
   first === 'fresh' && SERVED[place]?.includes(mode) === true
-/** Of the ways that are not served, one run takes a part. */
-const WAYS = PLACES.flatMap((place) => HISTORIES.map((history) => [place, ...history] as const))
-const BY_COMMANDS = partOf(
-  WAYS.filter((way) => !isServedOn(...way)),
-  3,
-)
+/** What is served, and a part of the other histories. */
+const historiesOn = (place: Place) => [
+  ...HISTORIES.filter(([mode, states]) => isServedOn(place, mode, states)),
+  ...partOf(
+    HISTORIES.filter(([mode, states]) => !isServedOn(place, mode, states)),
+    3,
+  ),
+]
 
 describe.skipIf(CLUSTER.length > 0).each(PLACES)('%s', (place) => {
   const isThere = !place.startsWith('installed') || POSTGRES_PROGRAMS !== undefined
-  const ways = WAYS.filter((way) => way[0] === place && (isServedOn(...way) || BY_COMMANDS.includes(way)))
-  test.skipIf(!isThere).each(ways)('on %s, %s: %j', async (_, mode, states) => {
+  test.skipIf(!isThere).each(historiesOn(place))('%s: %j', async (mode, states) => {
     const ground = await makeGround(place, mode)
     const serve = async () => {
       const { ready, stop } = await serveBursar({ ...ground.environment, BURSAR_LOG_LEVEL: 'warn' })
