@@ -1,5 +1,9 @@
+import { randomInt } from 'node:crypto'
 import { defineConfig } from 'vitest/config'
 import { coreAlone, filesOf, PROJECTS } from './test/projects.ts'
+
+// One seed for all workers of a run (test/seed.ts).
+process.env.TEST_SEED ??= String(randomInt(2 ** 31))
 
 export default defineConfig({
   test: {

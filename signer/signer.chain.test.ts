@@ -16,22 +16,11 @@ import { promisify } from 'node:util'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, keccak256, serializeTransaction, type Hex } from 'viem'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { deployToken, ownAnvil, TOKEN_ABI } from '../test/anvil.ts'
-import { dieAtEachStep } from '../test/failures.ts'
+import { TOKEN_ABI, deployToken, ownAnvil } from '../test/anvil.ts'
+import { FAILURES, dieAtEachStep } from '../test/failures.ts'
 import { startKms, type Kms } from '../test/kms.ts'
 import { guideBlocks, HAS_SOFT_HSM, makeToken } from '../test/soft-hsm.ts'
-import {
-  credit,
-  MASTER_KEYS,
-  newCustomer,
-  remoteCaller,
-  ROW_MACS,
-  runBursar,
-  ownTestService,
-  type TestCustomer,
-  ownDatabase,
-  ownBursar,
-} from '../test/support.ts'
+import { credit, MASTER_KEYS, newCustomer, remoteCaller, ROW_MACS, runBursar, ownTestService, type TestCustomer, ownDatabase, ownBursar } from '../test/support.ts'
 import { hurryUnlocked } from '../test/work-off.ts'
 import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
@@ -868,22 +857,19 @@ test('a journal is open in one process; where it is in two, each nonce is signed
 })
 
 describe('killed', () => {
-  test.each(['BEFORE', 'AFTER'] as const)(
-    '%s each step of the worker, each payment is made once',
-    async (failure) => {
-      const [customer, signer] = [await newCustomer(service), await startSigner()]
-      await dieAtEachStep(failure, 15, async (failures) => {
-        const made = [await withdraw(customer, '0.5'), await withdraw(customer, '0.5')]
-        const own = networksOn(signer, signer.client, failures.database(service.db))
-        for (let round = 1; round <= 12 && !failures.died; round++) {
-          await step(own, failures.database(service.db)).catch(() => undefined)
-          await anvil.chain.mine({ blocks: 1 })
-        }
-        await settle(networksOn(signer, signer.client), made)
-        await requirePaidOnce(signer, made)
-      })
-    },
-  )
+  test.each(FAILURES)('%s each step of the worker, each payment is made once', async (failure) => {
+    const [customer, signer] = [await newCustomer(service), await startSigner()]
+    await dieAtEachStep(failure, 15, async (failures) => {
+      const made = [await withdraw(customer, '0.5'), await withdraw(customer, '0.5')]
+      const own = networksOn(signer, signer.client, failures.database(service.db))
+      for (let round = 1; round <= 12 && !failures.died; round++) {
+        await step(own, failures.database(service.db)).catch(() => undefined)
+        await anvil.chain.mine({ blocks: 1 })
+      }
+      await settle(networksOn(signer, signer.client), made)
+      await requirePaidOnce(signer, made)
+    })
+  })
 
   test.each(['before its journal is written', 'before its answer leaves'])('the signer, %s', async (when) => {
     const [customer, signer] = [await newCustomer(service), await startSigner()]
@@ -1415,7 +1401,7 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
   const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const bursar = await ownBursar({
     ...{ DATABASE_URL: database.url, BURSAR_NETWORKS_FILE: file('networks'), GAS_KEY: gas },
-    ...{ BURSAR_ACCEPTANCE_KEY_FILE: file('acceptance'), BURSAR_WORKER_INTERVAL_MS: '20' },
+    ...{ BURSAR_ACCEPTANCE_KEY_FILE: file('acceptance'), BURSAR_WORKER_INTERVAL_MS: '100' },
     DEPOSIT_KEY: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
   })
   const call = await remoteCaller(bursar.address, client)

@@ -30,7 +30,7 @@ const CLIENTS = 12
 const SETTINGS = {
   // The token issuer stays the same although the port changes.
   BURSAR_BASE_URL: BASE_URL,
-  BURSAR_WORKER_INTERVAL_MS: '20',
+  BURSAR_WORKER_INTERVAL_MS: '100',
   // Slow enough that some withdrawals are pending in every backup.
   BURSAR_SIMULATED_CONFIRMATION_MS: '1000',
 }
@@ -217,14 +217,14 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
       expect((await call('POST', '/v2/sandbox/fiat-deposits', deposit)).status).toBe(200)
 
       const clients = new Clients(call, credentials)
-      await clients.go(100)
+      await clients.go(40)
       await source.run('pg_basebackup', ['--pgdata', base, '--checkpoint=fast', '--wal-method=stream'])
-      await clients.go(200)
+      await clients.go(60)
       before = [...clients.acknowledged.values()]
       await source.run('pg_dump', ['--format=custom', '--file', dump, ownerUrlOn(source)])
       // More withdrawals were acknowledged meanwhile, so the dump was made under load.
       expect(clients.acknowledged.size).toBeGreaterThan(before.length)
-      await clients.go(200)
+      await clients.go(60)
       await clients.stop()
       acknowledged = clients.acknowledged
     } finally {

@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { ownFolder } from './at-end.ts'
+import { EVERY_STEP } from './every-step.ts'
+import { SEED } from './seed.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -55,4 +57,6 @@ async function run(program: string, ...args: string[]): Promise<string> {
 // No import leads from src or its tests to a family, not even for a type: the module would be missed.
 test('src type-checks', () => run('oxlint', 'src'))
 
-test('its unit tests pass', () => run('vitest', 'run', '--project', 'unit', 'src'))
+/** By day a quarter of them, drawn by the seed. */
+const SHARD = EVERY_STEP ? [] : [`--shard=${1 + (Math.abs(SEED) % 4)}/4`]
+test('its unit tests pass', () => run('vitest', 'run', '--project', 'unit', 'src', ...SHARD))

@@ -270,7 +270,7 @@ test('an update and a drain fail no request; a lost zone loses no payment and pa
         if (id === undefined) unanswered += 1
         else paid.set(ref_id, id)
       }
-      await pause(20)
+      await pause(100)
     }
   }
   const clients = Promise.all(['a', 'b', 'c', 'd'].map(runClient))

@@ -66,7 +66,7 @@ describe.each([
     if (skipped) return
     ;[world, database] = await Promise.all([open(), cloneDatabase()])
     file = await networksFile([world], { low_mark: LOW_MARK })
-    environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_WORKER_INTERVAL_MS: '20' }
+    environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_WORKER_INTERVAL_MS: '100' }
     // With a customer in the database, the start makes no demo.
     const customer = await createCustomer(database.db, 'Test')
     customer_id = customer.customer_id

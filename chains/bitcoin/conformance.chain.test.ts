@@ -32,7 +32,8 @@ async function start(): Promise<World> {
     arrived: (address) => node.miner.call<string>('getreceivedbyaddress', address, 0),
     mine: async (blocks = 1) => void (await node.mine(blocks)),
     drop: () => node.restart(),
-    async takeBack() {
+    async takeBack(meanwhile) {
+      await meanwhile()
       await node.miner.call('invalidateblock', await node.miner.call<string>('getbestblockhash'))
       for (let blocks = 0; blocks <= DEPTH; blocks++) await node.mineEmpty()
     },

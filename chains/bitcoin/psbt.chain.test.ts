@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { RawOldTx } from '@scure/btc-signer/script.js'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { HAS_LITECOIND, KNOTS } from '../../test/bitcoin-node.ts'
-import { dieAtEachStep, type Failure, type Failures } from '../../test/failures.ts'
+import { dieAtEachStep, FAILURES, type Failures } from '../../test/failures.ts'
 import {
   bitcoinWorld,
   prepare,
@@ -382,7 +382,7 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
       },
     )
 
-    test.each<Failure>(['BEFORE', 'AFTER'])(
+    test.each(FAILURES)(
       'a withdrawal is paid once when the worker or the import dies %s any one step',
       async (failure) => {
         const customer = await depositor('1', '0.5', '0.5')

@@ -10,40 +10,13 @@ import { originOfLoop } from '../../src/contract/actor.ts'
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
-import {
-  createWalletClient,
-  getAddress,
-  http,
-  parseGwei,
-  recoverTransactionAddress,
-  toHex,
-  type Hex,
-  type TransactionSerialized,
-} from 'viem'
+import { createWalletClient, getAddress, http, parseGwei, recoverTransactionAddress, toHex, type Hex, type TransactionSerialized } from 'viem'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { dieAtEachStep, failing } from '../../test/failures.ts'
-import { deployToken, ownAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
-import {
-  credit,
-  MASTER_KEYS,
-  movedBy,
-  newCustomer,
-  ownTestService,
-  ROW_MACS,
-  setPrice,
-  TEST_ORIGIN,
-} from '../../test/support.ts'
+import { FAILURES, dieAtEachStep, failing } from '../../test/failures.ts'
+import { TOKEN_ABI, deployToken, ownAnvil, type Anvil } from '../../test/anvil.ts'
+import { credit, MASTER_KEYS, movedBy, newCustomer, ownTestService, ROW_MACS, setPrice, TEST_ORIGIN } from '../../test/support.ts'
 import type { TestCustomer } from '../../test/support.ts'
-import {
-  codesOf,
-  keptOf,
-  order,
-  readTransfer,
-  reasonsOf,
-  settle,
-  sumOn,
-  work,
-} from '../../test/payouts-on.ts'
+import { codesOf, keptOf, order, readTransfer, reasonsOf, settle, sumOn, work } from '../../test/payouts-on.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
@@ -2084,7 +2057,7 @@ async function withReplies(text: string, answer: object, work: () => Promise<voi
 }
 
 describe('when the worker dies', () => {
-  test.each(['BEFORE', 'AFTER'] as const)(
+  test.each(FAILURES)(
     '%s any one statement or request, each withdrawal is paid once',
     async (failure) => {
       const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '900', USDG: '900' })

@@ -61,7 +61,10 @@ async function start(): Promise<World> {
     },
     mine: (blocks = 1) => chain.mine({ blocks }),
     drop: () => chain.request({ method: 'anvil_dropAllTransactions' } as never),
-    takeBack: () => chain.request({ method: 'anvil_reorg', params: [1, []] } as never),
+    async takeBack(meanwhile) {
+      await meanwhile()
+      await chain.request({ method: 'anvil_reorg', params: [1, []] } as never)
+    },
     pay: give,
     refill: (asset, amount) => give(hotWallet.address, asset, amount),
     byHand: (to, amount) =>

@@ -2,16 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts'
 import { createWalletClient, http, type Hex } from 'viem'
-import { deployToken, ownAnvil, TOKEN_ABI } from '../../test/anvil.ts'
-import { dieAtEachStep } from '../../test/failures.ts'
-import {
-  MASTER_KEYS,
-  newCustomer,
-  ROW_MACS,
-  ownTestService,
-  TEST_ORIGIN,
-  type TestCustomer,
-} from '../../test/support.ts'
+import { TOKEN_ABI, deployToken, ownAnvil } from '../../test/anvil.ts'
+import { FAILURES, dieAtEachStep } from '../../test/failures.ts'
+import { MASTER_KEYS, newCustomer, ROW_MACS, ownTestService, TEST_ORIGIN, type TestCustomer } from '../../test/support.ts'
 import { keptOf, order, settle as settleOn, sumOn, work } from '../../test/payouts-on.ts'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { openDatabase, type Database } from '../../src/db/database.ts'
@@ -23,11 +16,7 @@ import { verify } from '../../src/money/verify/verify.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
 import { isFrozen, postSweep } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
-import {
-  orderConsolidation,
-  orderTreasurySend,
-  selectTreasuryTransfers,
-} from '../../src/rails/treasury/orders.ts'
+import { orderConsolidation, orderTreasurySend, selectTreasuryTransfers } from '../../src/rails/treasury/orders.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
@@ -411,7 +400,7 @@ test('sweeps go to the wallet with the least, with gas from one that has it', as
 })
 
 describe('a worker that dies', () => {
-  test.each(['BEFORE', 'AFTER'] as const)('%s a step pays from each wallet once', async (failure) => {
+  test.each(FAILURES)('%s a step pays from each wallet once', async (failure) => {
     const eth = [900, 900]
     const [customer, wallets] = [await newCustomer(service), await newWallets(eth, { maxInFlight: 1 })]
     await dieAtEachStep(failure, 15, async (failures) => {

@@ -5,8 +5,8 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, parseTransaction, type Hex } from 'viem'
 import { afterAll, afterEach, expect, test } from 'vitest'
-import { deployToken, ownAnvil, TOKEN_ABI } from '../../test/anvil.ts'
-import { dieAtEachStep, type Failure } from '../../test/failures.ts'
+import { TOKEN_ABI, deployToken, ownAnvil } from '../../test/anvil.ts'
+import { FAILURES, dieAtEachStep } from '../../test/failures.ts'
 import { startLyingNode } from '../../test/lying-node.ts'
 import { networksFile } from '../../test/real-networks.ts'
 import { MASTER_KEY, MASTER_KEYS, runBursar, ownTestService, TEST_ORIGIN } from '../../test/support.ts'
@@ -150,7 +150,7 @@ async function requirePosted(before: Record<string, bigint>, expected: Record<st
   expect(checked.disagreements).toEqual([])
 }
 
-test.each(['BEFORE', 'AFTER'] as Failure[])(
+test.each(FAILURES)(
   'a refill of what is asked for is posted once, with a worker that dies %s each step',
   async (failure) => {
     await dieAtEachStep(failure, 15, async (failures) => {

@@ -2,8 +2,8 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, keccak256, numberToHex, parseGwei, parseTransaction, type Hex } from 'viem'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { deployToken, ownAnvil, TOKEN_ABI } from '../../test/anvil.ts'
-import { dieAtEachStep } from '../../test/failures.ts'
+import { TOKEN_ABI, deployToken, ownAnvil } from '../../test/anvil.ts'
+import { FAILURES, dieAtEachStep } from '../../test/failures.ts'
 import { forgery } from '../../test/forging-node.ts'
 import { startLyingNode } from '../../test/lying-node.ts'
 import { newCustomer, ownTestService, ROW_MACS, TEST_ORIGIN, type TestCustomer } from '../../test/support.ts'
@@ -542,7 +542,7 @@ describe('a nonce that another transaction of the wallet used', () => {
     expect(await received(created)).toBe(ONE)
   })
 
-  test.each(['BEFORE', 'AFTER'] as const)(
+  test.each(FAILURES)(
     'and a worker that dies %s any one statement: the withdrawal is paid once',
     async (failure) => {
       const [customer, wallet] = [await newCustomer(service), await newWallet()]

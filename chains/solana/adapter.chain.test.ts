@@ -161,7 +161,7 @@ const u16 = (value: number) => {
 const extension = (type: number, bytes: Buffer) => Buffer.concat([u16(type), u16(bytes.length), bytes])
 
 /** How many withdrawals are queued at once: more with TEST_EVERY_STEP=1. */
-const QUEUED = EVERY_STEP ? 500 : 60
+const QUEUED = EVERY_STEP ? 500 : 40
 
 /** The payments of the hot wallet that the chain has. */
 const isPayout =

@@ -42,7 +42,6 @@ async function start(): Promise<World> {
   await give(hotWallet.address, 'USDC', '100')
   node.depth = FINAL_AFTER
   node.mine(FINAL_AFTER + 1)
-  let takeBack = node.snapshot()
   return {
     network: 'SOLANA',
     assets: ['SOL', 'USDC'],
@@ -62,13 +61,11 @@ async function start(): Promise<World> {
       asset === 'SOL'
         ? formatAmount(node.lamportsOf(address as Address), 9)
         : formatAmount(node.unitsOf(TOKEN, mint, address as Address), 6),
-    async mine(blocks = 1) {
-      node.mine(blocks - 1)
-      takeBack = node.snapshot()
-      node.mine()
-    },
+    mine: async (blocks = 1) => node.mine(blocks),
     drop: async () => node.pool.clear(),
-    async takeBack() {
+    async takeBack(meanwhile) {
+      const takeBack = node.snapshot()
+      await meanwhile()
       takeBack()
       node.mine()
     },

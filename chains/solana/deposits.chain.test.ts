@@ -10,7 +10,7 @@ import { base58 } from '@scure/base'
 import type { Address } from '@solana/addresses'
 import type { Instruction } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { dieAtEachStep, failing } from '../../test/failures.ts'
+import { dieAtEachStep, failing, FAILURES } from '../../test/failures.ts'
 import { runtime, SolanaNode } from '../../test/solana-node.ts'
 import { credit, newCustomer, ROW_MACS, startTestService, TEST_ORIGIN } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
@@ -267,7 +267,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       expect(await rounds()).toBe(0)
     })
 
-    test.each(['BEFORE', 'AFTER'] as const)(
+    test.each(FAILURES)(
       'a worker that dies %s any step credits each once',
       async (failure) => {
         const { customer, address } = await newPlace()

@@ -51,7 +51,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     started = await startBrowserTest({
       ...file.environment,
       BURSAR_MASTER_KEY: MASTER_KEY,
-      BURSAR_WORKER_INTERVAL_MS: '20',
+      BURSAR_WORKER_INTERVAL_MS: '100',
     })
     const customer = await command('customer', 'create', '--name', 'Acme')
     customer_id = customer.customer_id!

@@ -5,7 +5,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { CLUSTER } from '../../../test/cluster.ts'
 import { EVERY_STEP } from '../../../test/every-step.ts'
-import { Failures, type Failure } from '../../../test/failures.ts'
+import { FAILURES, Failures, type Failure } from '../../../test/failures.ts'
 import { SEED } from '../../../test/seed.ts'
 import { ROW_MACS, emptier, everyTable, WEBHOOK_SECRETS, ownDatabase } from '../../../test/support.ts'
 import type { Database } from '../../db/database.ts'
@@ -82,7 +82,7 @@ function startDyingAt(step: number, failure: Failure) {
 const STRIDE = EVERY_STEP ? 3 : 9
 const DRAWN = Math.abs(SEED) % STRIDE
 
-test.each<Failure>(['BEFORE', 'AFTER'])(
+test.each(FAILURES)(
   `a start that dies %s a step after the commit of the customer is completed by the next start (TEST_SEED=${SEED})`,
   async (failure) => {
     const steps = new Failures(() => undefined)

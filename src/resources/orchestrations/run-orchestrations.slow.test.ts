@@ -13,31 +13,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
-import { dieAtEachStep, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
+import { FAILURES, Failures, dieAtEachStep, sendingBy, type Failure } from '../../../test/failures.ts'
 import { partOf, runs } from '../../../test/seed.ts'
-import {
-  approve,
-  BASE_URL,
-  caller,
-  everyTable,
-  MASTER_KEY,
-  MASTER_KEYS,
-  newCustomer,
-  refusing,
-  ROW_MACS,
-  TEST_ORIGIN,
-  ownTestService,
-} from '../../../test/support.ts'
+import { approve, BASE_URL, caller, everyTable, MASTER_KEY, MASTER_KEYS, newCustomer, refusing, ROW_MACS, TEST_ORIGIN, ownTestService } from '../../../test/support.ts'
 import type { Answer, TestCustomer } from '../../../test/support.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
-import {
-  CRYPTO_NETWORKS,
-  decimalsOf,
-  findAsset,
-  NETWORKS,
-  type CryptoNetwork,
-} from '../../contract/assets/catalogue.ts'
+import { CRYPTO_NETWORKS, decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { openDatabase, type Database } from '../../db/database.ts'
 import { masterKeysOf } from '../../keys/master-keys.ts'
 import { Ledger } from '../../money/movements/queue.ts'
@@ -1014,9 +996,7 @@ const WAYS: Record<string, { spec: Partial<RuleSpec>; amount: string; status: Or
   },
   'to another profile': { spec: { destination: toProfile(1) }, amount: '5', status: 'COMPLETED' },
 }
-const cases = (['BEFORE', 'AFTER'] as const).flatMap((failure) =>
-  partOf(Object.keys(WAYS)).map((way) => [failure, way] as const),
-)
+const cases = FAILURES.flatMap((failure) => partOf(Object.keys(WAYS)).map((way) => [failure, way] as const))
 
 describe('when the worker dies', () => {
   test.each(cases)(

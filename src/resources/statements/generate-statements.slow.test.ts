@@ -12,7 +12,7 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { queryNodes } from '../../../test/cluster.ts'
-import { dieAtEachStep, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
+import { dieAtEachStep, FAILURES, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
 import { move, moveAt, openMovement } from '../../../test/history.ts'
 import { runs } from '../../../test/seed.ts'
 import { cloneDatabase, emptier, everyTable, TEST_ORIGIN, testSettings } from '../../../test/support.ts'
@@ -889,21 +889,18 @@ describe('with any number of simultaneous generators', () => {
     await other.end()
   })
 
-  test.each(['BEFORE', 'AFTER'] as const)(
-    'a worker that dies %s any one step changes nothing',
-    async (failure) => {
-      const { db } = await ratedWorld()
-      const expected = new Map<string, string>()
-      await dieAtEachStep(failure, 15, async (failures) => {
-        await addHolders(db, 2, expected)
-        await generateStatements(failures.database(db), PERIOD).catch(() => undefined)
-        const before = await generatedIn(db)
-        await generateStatements(db, PERIOD)
-        expect(await statementsOf(db)).toEqual(expect.arrayContaining(before))
-        await requireGenerated(db, expected)
-      })
-    },
-  )
+  test.each(FAILURES)('a worker that dies %s any one step changes nothing', async (failure) => {
+    const { db } = await ratedWorld()
+    const expected = new Map<string, string>()
+    await dieAtEachStep(failure, 15, async (failures) => {
+      await addHolders(db, 2, expected)
+      await generateStatements(failures.database(db), PERIOD).catch(() => undefined)
+      const before = await generatedIn(db)
+      await generateStatements(db, PERIOD)
+      expect(await statementsOf(db)).toEqual(expect.arrayContaining(before))
+      await requireGenerated(db, expected)
+    })
+  })
 
   test('a failure for one customer delays no other', async () => {
     const { db } = await ratedWorld()

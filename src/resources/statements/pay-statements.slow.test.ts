@@ -8,19 +8,10 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, afterEach, expect, test } from 'vitest'
-import { dieAtEachStep, Failures, type Failure } from '../../../test/failures.ts'
+import { FAILURES, Failures, dieAtEachStep, type Failure } from '../../../test/failures.ts'
 import { move } from '../../../test/history.ts'
 import { runs } from '../../../test/seed.ts'
-import {
-  credit,
-  entriesOf,
-  everyTable,
-  newCustomer,
-  ROW_MACS,
-  TEST_ORIGIN,
-  type TestCustomer,
-  ownTestService,
-} from '../../../test/support.ts'
+import { credit, entriesOf, everyTable, newCustomer, ROW_MACS, TEST_ORIGIN, type TestCustomer, ownTestService } from '../../../test/support.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { openDatabase } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
@@ -256,21 +247,18 @@ test('other movements of the balance disturb no payment, nor do those that creat
 
 // ---------------------------------------------------------------------------------------------- failures
 
-test.each(['BEFORE', 'AFTER'] as const)(
-  'a worker that dies %s any one step has paid once or not',
-  async (failure) => {
-    await dieAtEachStep(failure, 10, async (failures) => {
-      const customer = await newCreditor(['2024-01', '2024-02'])
-      const generated = await statementsOf(customer)
-      await payStatements(failures.database(service.db)).catch(() => undefined)
-      const then = await statementsOf(customer)
-      const paid = then.filter(({ status }) => status === 'STATEMENT_STATUS_PAID')
-      expect((await rewardsOf(customer)).map(({ group_id }) => group_id)).toEqual(paid.map(({ id }) => id))
-      await payStatements(service.db)
-      await requirePaid(customer, generated)
-    })
-  },
-)
+test.each(FAILURES)('a worker that dies %s any one step has paid once or not', async (failure) => {
+  await dieAtEachStep(failure, 10, async (failures) => {
+    const customer = await newCreditor(['2024-01', '2024-02'])
+    const generated = await statementsOf(customer)
+    await payStatements(failures.database(service.db)).catch(() => undefined)
+    const then = await statementsOf(customer)
+    const paid = then.filter(({ status }) => status === 'STATEMENT_STATUS_PAID')
+    expect((await rewardsOf(customer)).map(({ group_id }) => group_id)).toEqual(paid.map(({ id }) => id))
+    await payStatements(service.db)
+    await requirePaid(customer, generated)
+  })
+})
 
 test('several workers that die at any step pay once', async () => {
   const failing = fc.array(
@@ -372,7 +360,7 @@ test('commands that run at once, or die at any step, take a reward back once', a
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   expect(await debitsOf(customer)).toHaveLength(1)
 
-  for (const failure of ['BEFORE', 'AFTER'] as const)
+  for (const failure of FAILURES)
     await dieAtEachStep(failure, 4, async (failures) => {
       const another = await newCreditor(['2024-01'])
       await payStatements(service.db, { customerId: another.customer_id })
