@@ -20,7 +20,18 @@ import { TOKEN_ABI, deployToken, ownAnvil } from '../test/anvil.ts'
 import { FAILURES, dieAtEachStep } from '../test/failures.ts'
 import { startKms, type Kms } from '../test/kms.ts'
 import { guideBlocks, HAS_SOFT_HSM, makeToken } from '../test/soft-hsm.ts'
-import { credit, MASTER_KEYS, newCustomer, remoteCaller, ROW_MACS, runBursar, ownTestService, type TestCustomer, ownDatabase, ownBursar } from '../test/support.ts'
+import {
+  credit,
+  MASTER_KEYS,
+  newCustomer,
+  remoteCaller,
+  ROW_MACS,
+  runBursar,
+  ownTestService,
+  type TestCustomer,
+  ownDatabase,
+  ownBursar,
+} from '../test/support.ts'
 import { hurryUnlocked } from '../test/work-off.ts'
 import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'

@@ -10,13 +10,40 @@ import { originOfLoop } from '../../src/contract/actor.ts'
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
-import { createWalletClient, getAddress, http, parseGwei, recoverTransactionAddress, toHex, type Hex, type TransactionSerialized } from 'viem'
+import {
+  createWalletClient,
+  getAddress,
+  http,
+  parseGwei,
+  recoverTransactionAddress,
+  toHex,
+  type Hex,
+  type TransactionSerialized,
+} from 'viem'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { FAILURES, dieAtEachStep, failing } from '../../test/failures.ts'
 import { TOKEN_ABI, deployToken, ownAnvil, type Anvil } from '../../test/anvil.ts'
-import { credit, MASTER_KEYS, movedBy, newCustomer, ownTestService, ROW_MACS, setPrice, TEST_ORIGIN } from '../../test/support.ts'
+import {
+  credit,
+  MASTER_KEYS,
+  movedBy,
+  newCustomer,
+  ownTestService,
+  ROW_MACS,
+  setPrice,
+  TEST_ORIGIN,
+} from '../../test/support.ts'
 import type { TestCustomer } from '../../test/support.ts'
-import { codesOf, keptOf, order, readTransfer, reasonsOf, settle, sumOn, work } from '../../test/payouts-on.ts'
+import {
+  codesOf,
+  keptOf,
+  order,
+  readTransfer,
+  reasonsOf,
+  settle,
+  sumOn,
+  work,
+} from '../../test/payouts-on.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../src/contract/assets/catalogue.ts'

@@ -4,7 +4,14 @@ import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 
 import { createWalletClient, http, type Hex } from 'viem'
 import { TOKEN_ABI, deployToken, ownAnvil } from '../../test/anvil.ts'
 import { FAILURES, dieAtEachStep } from '../../test/failures.ts'
-import { MASTER_KEYS, newCustomer, ROW_MACS, ownTestService, TEST_ORIGIN, type TestCustomer } from '../../test/support.ts'
+import {
+  MASTER_KEYS,
+  newCustomer,
+  ROW_MACS,
+  ownTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+} from '../../test/support.ts'
 import { keptOf, order, settle as settleOn, sumOn, work } from '../../test/payouts-on.ts'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { openDatabase, type Database } from '../../src/db/database.ts'
@@ -16,7 +23,11 @@ import { verify } from '../../src/money/verify/verify.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
 import { isFrozen, postSweep } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
-import { orderConsolidation, orderTreasurySend, selectTreasuryTransfers } from '../../src/rails/treasury/orders.ts'
+import {
+  orderConsolidation,
+  orderTreasurySend,
+  selectTreasuryTransfers,
+} from '../../src/rails/treasury/orders.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'

@@ -13,7 +13,7 @@ const ALONE_RECHECK_MS = 60_000
 
 /**
  * Why what a node says of a transaction's end is not believed yet; undefined where a second node says the same. By the false word of
- * a single node, a withdrawal would be paid and refunded, or paid twice. In a sandbox, whose money is invented, one node suffices.
+ * a single node, a withdrawal would be paid and refunded, or paid twice. In a sandbox one node suffices.
  * `says` is the node's word, and `alone` what an operator does where there is no second node.
  */
 export async function doubtOf<Node>(

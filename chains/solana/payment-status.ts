@@ -144,7 +144,9 @@ function doubtOfEnd(
     if (JSON.stringify(there.err) === JSON.stringify(err)) return undefined
     return { differs: `says that it ${endOf(there.err)}` }
   }
-  return doubtOf(chain, `the node says that ${hash} ${endOf(err)}`, ask, alone)
+  // A failure waits for a second word in a sandbox, too: its customer would be paid back for what may have been made.
+  const { second, mode } = alone === undefined ? { ...chain, mode: 'live' as const } : chain
+  return doubtOf({ second, mode }, `the node says that ${hash} ${endOf(err)}`, ask, alone)
 }
 
 const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`

@@ -83,9 +83,9 @@ async function believed(chain: StellarChain, hash: string, outcome: PaymentStatu
   }
 }
 
-/** Why a failure is not believed yet; undefined where the second Horizon has it, too. */
+/** Why a failure is not believed yet, in a sandbox neither; undefined where the second Horizon has it, too. */
 const doubtOfFailure = (chain: StellarChain, hash: string): Promise<WaitingReason | undefined> =>
-  doubtOf(chain, `Horizon says that ${hash} failed`, async (horizon) => {
+  doubtOf({ second: chain.second, mode: 'live' }, `Horizon says that ${hash} failed`, async (horizon) => {
     const record = await findTransaction({ ...chain, horizon }, hash)
     if (record === undefined) return { waits: 'cannot tell yet' }
     return record.successful ? { differs: 'says that it succeeded' } : undefined

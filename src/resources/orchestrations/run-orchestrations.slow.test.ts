@@ -15,11 +15,29 @@ import { pino } from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
 import { FAILURES, Failures, dieAtEachStep, sendingBy, type Failure } from '../../../test/failures.ts'
 import { partOf, runs } from '../../../test/seed.ts'
-import { approve, BASE_URL, caller, everyTable, MASTER_KEY, MASTER_KEYS, newCustomer, refusing, ROW_MACS, TEST_ORIGIN, ownTestService } from '../../../test/support.ts'
+import {
+  approve,
+  BASE_URL,
+  caller,
+  everyTable,
+  MASTER_KEY,
+  MASTER_KEYS,
+  newCustomer,
+  refusing,
+  ROW_MACS,
+  TEST_ORIGIN,
+  ownTestService,
+} from '../../../test/support.ts'
 import type { Answer, TestCustomer } from '../../../test/support.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
-import { CRYPTO_NETWORKS, decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import {
+  CRYPTO_NETWORKS,
+  decimalsOf,
+  findAsset,
+  NETWORKS,
+  type CryptoNetwork,
+} from '../../contract/assets/catalogue.ts'
 import { openDatabase, type Database } from '../../db/database.ts'
 import { masterKeysOf } from '../../keys/master-keys.ts'
 import { Ledger } from '../../money/movements/queue.ts'

@@ -11,7 +11,16 @@ import { afterAll, afterEach, expect, test } from 'vitest'
 import { FAILURES, Failures, dieAtEachStep, type Failure } from '../../../test/failures.ts'
 import { move } from '../../../test/history.ts'
 import { runs } from '../../../test/seed.ts'
-import { credit, entriesOf, everyTable, newCustomer, ROW_MACS, TEST_ORIGIN, type TestCustomer, ownTestService } from '../../../test/support.ts'
+import {
+  credit,
+  entriesOf,
+  everyTable,
+  newCustomer,
+  ROW_MACS,
+  TEST_ORIGIN,
+  type TestCustomer,
+  ownTestService,
+} from '../../../test/support.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { openDatabase } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
