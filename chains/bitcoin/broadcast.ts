@@ -16,7 +16,7 @@ export async function broadcast(
   { rpc, dialect }: BitcoinWallet,
   withdrawals: BroadcastWithdrawal[],
 ): Promise<BroadcastAnswer[]> {
-  const bytes = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one.raw_transaction]))
+  const bytes = new Map(withdrawals.map(({ crypto_tx_hash: hash, raw_transaction: raw }) => [hash, raw]))
   const sent = await rpc.batch<string>(
     [...bytes.values()].map((raw) => ['sendrawtransaction', raw.toString('hex'), dialect.anyFee]),
   )

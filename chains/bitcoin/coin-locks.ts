@@ -90,9 +90,7 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
   return {
     spendable: free.filter((output) => output.safe && !isUnconfirmed(output)).map(coinOf),
     unconfirmedDeposits: sum(free.filter(isUnconfirmed).map(({ amount }) => minorOf(amount))),
-    unbroadcastChange: sum(
-      open.flatMap((one) => (isUnbroadcast(one) ? one.outputs.slice(one.payments) : [])),
-    ),
+    unbroadcastChange: sum(open.filter(isUnbroadcast).flatMap((sent) => sent.outputs.slice(sent.payments))),
     open: new Set(open.map(({ crypto_tx_hash }) => crypto_tx_hash)),
     unsigned: open.filter(({ raw_transaction }) => isAsked(raw_transaction)),
   }
@@ -125,18 +123,18 @@ export async function openTransactions(
   { network }: BitcoinWallet,
 ): Promise<{ all: OpenTransaction[]; open: OpenTransaction[]; replaced: ReadonlySet<string> }> {
   const newest = new Map<Outpoint, string>()
-  const all = (await selectOpenTransactions(db, network)).map((row): OpenTransaction => {
+  const selected = (await selectOpenTransactions(db, network)).map((row): OpenTransaction => {
     const { inputs, outputs } = decode(row.raw_transaction)
     const replaces = inputs.some((input) => newest.has(input))
     if (row.used_by === null) for (const input of inputs) newest.set(input, row.crypto_tx_hash)
     return { ...row, inputs, outputs: outputs.map(({ amount }) => amount), replaces }
   })
-  const mineable = all.filter(({ used_by }) => used_by === null)
+  const mineable = selected.filter(({ used_by }) => used_by === null)
   const isReplaced = ({ inputs, crypto_tx_hash }: OpenTransaction) =>
     inputs.some((input) => newest.get(input) !== crypto_tx_hash)
   return {
-    all,
-    open: mineable.filter((one) => !isReplaced(one)),
+    all: selected,
+    open: mineable.filter((transaction) => !isReplaced(transaction)),
     replaced: new Set(mineable.filter(isReplaced).map(({ crypto_tx_hash }) => crypto_tx_hash)),
   }
 }

@@ -72,7 +72,7 @@ export async function replace(
   const replacements = new Map<string, SignedTransaction | undefined>()
   for (const { crypto_tx_hash } of withdrawals) {
     if (replacements.has(crypto_tx_hash)) continue
-    const together = withdrawals.filter((one) => one.crypto_tx_hash === crypto_tx_hash)
+    const together = withdrawals.filter((withdrawal) => withdrawal.crypto_tx_hash === crypto_tx_hash)
     const stays =
       parents.has(crypto_tx_hash) || (await transactionsFor(tx, wallet, together)).other !== undefined
     replacements.set(crypto_tx_hash, stays ? undefined : await replacement(tx, wallet, together, round))
@@ -138,7 +138,7 @@ export async function sizeAndChange(
   const witnesses = spent.map(
     ({ script }) => inputVbytes(Buffer.from(script).toString('hex')) - BARE_INPUT_VBYTES,
   )
-  return { vbytes: vsize + BigInt(witnesses.reduce((all, one) => all + one, 0)), change }
+  return { vbytes: vsize + BigInt(witnesses.reduce((total, vbytes) => total + vbytes, 0)), change }
 }
 
 /** An input without its signatures. */
@@ -159,7 +159,7 @@ async function changeIn(
     'decoderawtransaction',
     hex,
   )
-  const payments = together.flatMap((one) => paymentsOf(wallet, { ...one, raw_transaction: raw }))
+  const payments = together.flatMap((paid) => paymentsOf(wallet, { ...paid, raw_transaction: raw }))
   const change = [...vout.keys()].filter((index) => !payments.includes(String(index)))
   for (const index of change) {
     const address = writtenAddress(vout[index]!)

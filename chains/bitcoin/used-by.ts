@@ -51,9 +51,10 @@ export async function transactionsFor(
   for (const row of rows) {
     if (same.includes(row)) continue
     const { raw_transaction, used_by, transfer_ids } = row
-    for (const one of together.filter(({ transfer_id }) => transfer_ids.includes(transfer_id))) {
-      const end = used_by === null ? undefined : await usedBy(wallet, { ...one, raw_transaction }, used_by)
-      if (end?.state !== 'VOID') return { same, other: { ...row, transfer_id: one.transfer_id } }
+    for (const withdrawal of together.filter(({ transfer_id }) => transfer_ids.includes(transfer_id))) {
+      const end =
+        used_by === null ? undefined : await usedBy(wallet, { ...withdrawal, raw_transaction }, used_by)
+      if (end?.state !== 'VOID') return { same, other: { ...row, transfer_id: withdrawal.transfer_id } }
     }
   }
   return { same }

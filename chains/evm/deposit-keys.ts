@@ -48,12 +48,12 @@ export function depositKeysOf(source: DepositKey): DepositKeys {
       return { address: addressOf(keyAt(path).publicKey!), derivation: [fingerprint, ...path].join('/') }
     },
     derives({ address, derivation }) {
-      const [of, ...path] = derivation.split('/')
-      return of === fingerprint && addressOf(keyAt(path.map(Number)).publicKey!) === address
+      const [root, ...path] = derivation.split('/')
+      return root === fingerprint && addressOf(keyAt(path.map(Number)).publicKey!) === address
     },
     signerOf(address, derivation) {
-      const [of, ...path] = derivation.split('/')
-      if (of !== fingerprint || !canSign) return undefined
+      const [root, ...path] = derivation.split('/')
+      if (root !== fingerprint || !canSign) return undefined
       const account = privateKeyToAccount(bytesToHex(keyAt(path.map(Number)).privateKey!))
       if (account.address !== address) throw new Error(`${address} is not derived at ${derivation}`)
       return account

@@ -82,8 +82,8 @@ async function connect(
     depositPublicKey: keys?.publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
-      ...(keys && { gave: (one) => keys.derives(one) }),
-      ...(signs && { foreignWallets: (used) => used.filter((one) => !own.has(one)) }),
+      ...(keys && { gave: (given) => keys.derives(given) }),
+      ...(signs && { foreignWallets: (used) => used.filter((address) => !own.has(address)) }),
     },
   }
 }

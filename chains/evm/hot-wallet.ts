@@ -48,8 +48,8 @@ export async function openReservation(
   const signed = own.map(({ raw_transaction }) => raw_transaction)
   const { block, mined, sent, isSyncing, spendable } = await readWallet(chain, assets)
   const inFlight = deductInFlight(chain, spendable, signed, mined)
-  const lost = noncesBetween(mined, nonce).filter((one) => !inFlight.has(one))
-  const unknown = noncesBetween(nonce, sent).filter((one) => !acknowledged.has(one))
+  const lost = noncesBetween(mined, nonce).filter((used) => !inFlight.has(used))
+  const unknown = noncesBetween(nonce, sent).filter((used) => !acknowledged.has(used))
   // A node of another chain has other nonces: then `ready` throws that reason.
   if (lost.length > 0 || unknown.length > 0) {
     chain.markStale()
@@ -84,13 +84,13 @@ export async function laneStatus(
   const own = await signedBy(chain.hotWallet.address, await selectOpenTransactions(db, chain.network))
   const nonces = new Set(own.map(({ raw_transaction }) => parse(raw_transaction).nonce))
   const ofSigner = signer instanceof Error ? undefined : signer?.get(chain.hotWallet.address)
-  const unknown = noncesBetween(next, sent).filter((one) => !acknowledged.has(one))
+  const unknown = noncesBetween(next, sent).filter((nonce) => !acknowledged.has(nonce))
   const blocked =
     unknownNonces(unknown, sent) ??
     blockedBySigner(chain, signer, { next, mined }) ??
     unanswered(chain, own, mined)
   return {
-    in_flight: [...nonces].filter((one) => one >= mined).length,
+    in_flight: [...nonces].filter((nonce) => nonce >= mined).length,
     ...(ofSigner != null && { journal: { next_nonce: ofSigner, ahead: ofSigner - next } }),
     ...(blocked && { blocked }),
   }
@@ -134,12 +134,15 @@ function unanswered(
   own: readonly Pick<OpenTransactionRow, 'raw_transaction' | 'age_ms'>[],
   mined: number,
 ): WaitingReason | undefined {
-  const nonceOf = (one: { raw_transaction: Buffer }) => parse(one.raw_transaction).nonce
+  const nonceOf = (transaction: { raw_transaction: Buffer }) => parse(transaction.raw_transaction).nonce
   if (signer?.status === undefined) return undefined
   // The last one of a nonce: what a replacement replaces may be too cheap for any block.
-  const last = new Map(own.map((one) => [nonceOf(one), one]))
+  const last = new Map(own.map((transaction) => [nonceOf(transaction), transaction]))
   const first = [...last.values()].find(
-    (one) => isAsked(one.raw_transaction) && one.age_ms > ANSWER_MS_MAX && nonceOf(one) >= mined,
+    (transaction) =>
+      isAsked(transaction.raw_transaction) &&
+      transaction.age_ms > ANSWER_MS_MAX &&
+      nonceOf(transaction) >= mined,
   )
   if (first === undefined) return undefined
   const nonce = nonceOf(first)

@@ -128,7 +128,7 @@ async function findUser(
     transactions: (Block['transactions'][number] & { nonce: Hex })[]
   } | null>('eth_getBlockByNumber', at(after), true)
   const user = block?.transactions.find(
-    (one) => getAddress(one.from) === sender && hexToNumber(one.nonce) === nonce,
+    (transaction) => getAddress(transaction.from) === sender && hexToNumber(transaction.nonce) === nonce,
   )
   return user?.hash
 }

@@ -25,8 +25,8 @@ export async function refill(
     block,
     addresses.map((address) => ({ address, asset })),
   )
-  const sorted = (some: readonly Hex[], from: number) =>
-    some
+  const sorted = (addresses: readonly Hex[], from: number) =>
+    addresses
       .map((address, index) => ({ address, units: balances[from + index]! }))
       .sort((a, b) => (a.units < b.units ? -1 : a.units > b.units ? 1 : 0))
   const to = sorted(wallets, 0)[0]!.address

@@ -64,24 +64,24 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
   const seed = pbkdf2Sync(mnemonic.normalize('NFKD'), 'mnemonic', 2_048, 64, 'sha512')
   const keyAt = (path: readonly number[]) => signerOfSeed(secretAt(seed, path))
   const voucher = keyAt(VOUCHING)
-  const at = (path: readonly number[]) => ({
+  const addressAt = (path: readonly number[]) => ({
     address: keyAt([...PURPOSE, ...path]).address,
     derivation: [fingerprintOf(voucher.address), ...path].join('/'),
   })
   return {
     publicKey: voucher.address,
-    newAddress: (id) => at(pathOf(id)),
+    newAddress: (id) => addressAt(pathOf(id)),
     answerTo(id, path) {
-      const found = { id, ...at(path) }
+      const found = { id, ...addressAt(path) }
       return { ...found, signature: base58.encode(voucher.sign(statementOf(found))) }
     },
     derives({ address, derivation }) {
-      const [of, ...path] = derivation.split('/')
-      return of === fingerprintOf(voucher.address) && at(path.map(Number)).address === address
+      const [root, ...path] = derivation.split('/')
+      return root === fingerprintOf(voucher.address) && addressAt(path.map(Number)).address === address
     },
     signerOf(address, derivation) {
-      const [of, ...path] = derivation.split('/')
-      if (of !== fingerprintOf(voucher.address)) return undefined
+      const [root, ...path] = derivation.split('/')
+      if (root !== fingerprintOf(voucher.address)) return undefined
       const signer = keyAt([...PURPOSE, ...path.map(Number)])
       if (signer.address !== address) throw new Error(`${address} is not derived at ${derivation}`)
       return signer

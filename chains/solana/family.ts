@@ -87,10 +87,10 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
       // A process without the words takes no address that they have not vouched for.
-      ...(words && { gave: (one) => words.derives(one) }),
+      ...(words && { gave: (given) => words.derives(given) }),
       ...(signs && {
         foreignWallets: (used) =>
-          used.some((one) => nonceAccounts({ hotWallet, lanes: 0 }).includes(one as Address))
+          used.some((address) => nonceAccounts({ hotWallet, lanes: 0 }).includes(address as Address))
             ? []
             : used.slice(0, 1),
       }),

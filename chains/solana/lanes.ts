@@ -96,7 +96,7 @@ export async function openLanes(
   for (const lane of values) {
     const { nonceAccount, nonce } = lane
     const row = rows.get(nonceAccount)!
-    if (open.some((one) => one.nonceAccount === nonceAccount && one.nonce === nonce)) {
+    if (open.some((payment) => payment.nonceAccount === nonceAccount && payment.nonce === nonce)) {
       lanes.inFlight += 1
       continue
     }

@@ -66,7 +66,9 @@ async function status(chain: StellarChain): Promise<NetworkStatus> {
   const amounts = (accounts: (typeof wallet)[]) =>
     Object.fromEntries(
       [...chain.assets].map(([symbol, asset]) => {
-        const held = accounts.map((one) => stroops((one && balanceOf(one, asset)?.balance) ?? '0'))
+        const held = accounts.map((account) =>
+          stroops((account && balanceOf(account, asset)?.balance) ?? '0'),
+        )
         return [symbol, decimalOf(held.reduce((sum, units) => sum + units, 0n))]
       }),
     )

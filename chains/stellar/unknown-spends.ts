@@ -44,8 +44,8 @@ export async function whyBlocked(tx: Transaction, chain: StellarChain): Promise<
   for (let page = 1; page <= PAGES_MAX; page++) {
     const path = `/accounts/${chain.address}/transactions?cursor=${from}&order=asc&limit=${PAGE}`
     const records = await chain.horizon.records<TransactionRecord>(path)
-    const spends = records.filter((one) => isSpend(chain, one))
-    const hashes = spends.map((one) => hashIn(chain, one) ?? one.hash)
+    const spends = records.filter((record) => isSpend(chain, record))
+    const hashes = spends.map((spend) => hashIn(chain, spend) ?? spend.hash)
     const unrecorded = new Set(await unrecordedAmong(tx, 'STELLAR', hashes))
     const [unknown, ...others] = spends.filter((_, index) => unrecorded.has(hashes[index]!))
     if (unknown !== undefined)
