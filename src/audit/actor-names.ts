@@ -19,7 +19,9 @@ export async function nameActors(
   actors: readonly { type: string; id: string }[],
   allOperators = false,
 ): Promise<NamedActors> {
-  const idsOf = (type: string) => [...new Set(actors.filter((one) => one.type === type).map(({ id }) => id))]
+  const idsOf = (type: string) => [
+    ...new Set(actors.flatMap((actor) => (actor.type === type ? actor.id : []))),
+  ]
   const [clients, operators] = [idsOf('API_CLIENT'), idsOf('OPERATOR')]
   const names = new Map<string, string>()
   if (clients.length > 0) {
@@ -55,7 +57,7 @@ export async function nameInitiators(
     approvals.map(({ initiator }) => initiator),
     allOperators,
   )
-  return approvals.map((one) => ({ ...one, initiator: named(one.initiator) }))
+  return approvals.map((approval) => ({ ...approval, initiator: named(approval.initiator) }))
 }
 
 export async function operatorName(db: Queryable, id: string): Promise<string> {

@@ -230,7 +230,7 @@ function requireSameChange(row: ApprovalRow, change: RequestedChange): void {
 async function requirePolicyMet(tx: Transaction, policies: PolicyInForce, row: ApprovalRow): Promise<void> {
   const named = await policies.examine(tx, row.customer_id, Number(row.policy_version))
   const rules = [named, await policies.newest(tx, row.customer_id)].flatMap(
-    (one) => one?.document.changes ?? [],
+    (policy) => policy?.document.changes ?? [],
   )
   const isMet = rules.every(
     ({ approvals, role = DEFAULT_ROLE }) => row.required >= approvals && row.role === role,

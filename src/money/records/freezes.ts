@@ -123,11 +123,13 @@ export async function unfreeze(
 ): Promise<number> {
   return inTransaction(db, async (tx) => {
     const kept = await lock(tx, target)
-    const held = kept.filter((one) => (reason === null || one.reason === reason) && isHeld(one, macs))
-    for (const one of held) {
-      await lift(tx, macs, target, one)
-      if (one.unrecorded) await recordFreeze(tx, one.unrecorded, target, one.reason, 'after')
-      await recordFreeze(tx, origin, target, one.reason, 'before')
+    const held = kept.filter(
+      (freeze) => (reason === null || freeze.reason === reason) && isHeld(freeze, macs),
+    )
+    for (const freeze of held) {
+      await lift(tx, macs, target, freeze)
+      if (freeze.unrecorded) await recordFreeze(tx, freeze.unrecorded, target, freeze.reason, 'after')
+      await recordFreeze(tx, origin, target, freeze.reason, 'before')
     }
     return held.length
   })
@@ -260,20 +262,20 @@ interface FreezeFilter {
  */
 export async function selectFreezes(
   db: Queryable,
-  of?: FreezeFilter,
+  filter?: FreezeFilter,
   macs?: RowMacs | null,
 ): Promise<Freeze[]> {
-  const { platform = [], customerIds = [], ids } = of ?? {}
+  const { platform = [], customerIds = [], ids } = filter ?? {}
   const none = { rows: [] as KeptFreeze[] }
   const [{ rows }, { rows: ofCustomers }] = await inOrder([
-    of === undefined
+    filter === undefined
       ? db.query<KeptFreeze>(SELECT)
       : platform.length === 0
         ? none
         : db.query<KeptFreeze>(`${SELECT} where kind in ('ALL', 'NETWORK') and subject = any ($1)`, [
             platform,
           ]),
-    of === undefined
+    filter === undefined
       ? db.query<KeptFreeze>(SELECT_OF_CUSTOMERS)
       : customerIds.length === 0
         ? none
@@ -292,7 +294,7 @@ export const isFrozenFor = async (
   db: Queryable,
   target: FreezeTarget,
   reason: FreezeReason,
-): Promise<boolean> => (await selectFreezesOf(db, target)).some((one) => one.reason === reason)
+): Promise<boolean> => (await selectFreezesOf(db, target)).some((freeze) => freeze.reason === reason)
 
 /** Reads the freezes of one target (`selectFreezes`). */
 export const selectFreezesOf = (db: Queryable, target: FreezeTarget): Promise<Freeze[]> =>
@@ -374,12 +376,12 @@ const TOLD_MAX = 5
 
 export async function checkFreezes(db: Queryable, masterKeys: MasterKeys | undefined): Promise<Finding[]> {
   const freezes = await selectFreezes(db, undefined, masterKeys ? new RowMacs(masterKeys) : null)
-  const told = freezes.slice(0, TOLD_MAX).map((one) => `${describeFreeze(one)} (since ${one.created_at})`)
+  const told = freezes.slice(0, TOLD_MAX).map((kept) => `${describeFreeze(kept)} (since ${kept.created_at})`)
   const more = freezes.length - told.length
   const says = more === 0 ? told : [...told, `${more} more freezes`]
   const advice = 'bursar freeze list; bursar unfreeze, once the cause is known'
   return orElse(
-    says.map((one) => warn(one, advice)),
+    says.map((line) => warn(line, advice)),
     'nothing is frozen',
   )
 }

@@ -124,8 +124,8 @@ async function creditWaiting(line: Line): Promise<number> {
     const failed: Waiting[] = []
     await inParts(
       due,
-      async (some) => {
-        credited += await creditDue(line, some)
+      async (deposits) => {
+        credited += await creditDue(line, deposits)
         return []
       },
       (incoming, error): undefined => void failed.push(failedWith(incoming, error)),
@@ -153,8 +153,8 @@ async function creditDue(line: Line, due: IncomingTransfer[]): Promise<number> {
   const agreed = await passing(line, await verified(line, network, adapter, deep))
   let credited = 0
   for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
-    const some = agreed.slice(start, start + CREDITED_TOGETHER)
-    const owned = await passing(line, await withOwners({ db, ledger }, network, some))
+    const deposits = agreed.slice(start, start + CREDITED_TOGETHER)
+    const owned = await passing(line, await withOwners({ db, ledger }, network, deposits))
     const allowed = await passing(line, await screened(db, screening, owned))
     credited += await creditAll(line, allowed)
   }

@@ -41,16 +41,16 @@ export async function aboveMinimum(
     await takeLock(tx, 'minimum', network)
     await keepSmall(tx, small, minimumOf)
     const sums = await selectSums(tx, network, undecided)
-    const places = new Set(undecided.filter((one) => !small.includes(one)).map(nameOf))
+    const places = new Set(undecided.filter((deposit) => !small.includes(deposit)).map(nameOf))
     for (const { sum, ...place } of sums) if (!isBelow(minimumOf, place.asset, sum)) places.add(nameOf(place))
     await clear(
       tx,
-      undecided.filter((one) => places.has(nameOf(one))),
+      undecided.filter((deposit) => places.has(nameOf(deposit))),
     )
     for (const place of sums) if (places.has(nameOf(place))) await wake(tx, network, place)
     return places
   })
-  return { pass: due.filter((one) => one.cleared || reached.has(nameOf(one))), wait: [] }
+  return { pass: due.filter((deposit) => deposit.cleared || reached.has(nameOf(deposit))), wait: [] }
 }
 
 /**

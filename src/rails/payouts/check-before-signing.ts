@@ -50,7 +50,7 @@ export async function checkBeforeSigning(
   const assets = claimed.map(({ asset }) => asset)
   const routes = assets.map((asset) => ({ crypto_network: network as CryptoNetwork, asset }))
   const ownCustody = await OwnCustody.read(tx, customer_id, isLimited ? routes : [], 'SIGNED')
-  const amounts = new Map(claimed.map((one) => [one.transfer_id, one]))
+  const amounts = new Map(claimed.map((withdrawal) => [withdrawal.transfer_id, withdrawal]))
   const notPaidIn = ({ transfer_id, profile_id }: Held) => {
     const { asset, amount } = amounts.get(transfer_id)!
     const route = { crypto_network: network as CryptoNetwork, asset }
@@ -102,17 +102,17 @@ async function checkApprovals(
   withdrawals: readonly Held[],
 ): Promise<Map<string, SigningDecision>> {
   const decisions = new Map<string, SigningDecision>()
-  const ids = withdrawals.flatMap((one) => (one.needs_approval ? one.transfer_id : []))
+  const ids = withdrawals.flatMap((withdrawal) => (withdrawal.needs_approval ? withdrawal.transfer_id : []))
   if (ids.length === 0) return decisions
   const judged = await judgeWithdrawals(tx, customerId, ids)
   const now = await readClock(tx)
-  for (const [id, { of, judgement }] of judged) {
-    const leftMs = (momentAt(of.deadline).micros - now.micros) / 1000
+  for (const [id, { statement, judgement }] of judged) {
+    const leftMs = (momentAt(statement.deadline).micros - now.micros) / 1000
     if (judgement.outcome === 'REJECTED') decisions.set(id, refused('an approver rejected it'))
     else if (judgement.outcome === 'PENDING' && leftMs <= 0)
-      decisions.set(id, refused(`it was not approved by ${of.deadline}`))
+      decisions.set(id, refused(`it was not approved by ${statement.deadline}`))
     else if (judgement.outcome === 'PENDING') {
-      const detail = `${judgement.approvals} of ${of.required} approvers have approved it${refusedSignatures(judgement)}`
+      const detail = `${judgement.approvals} of ${statement.required} approvers have approved it${refusedSignatures(judgement)}`
       const dueInMs = Math.min(Math.ceil(leftMs), APPROVAL_LOOK_MS_MAX)
       decisions.set(id, { outcome: 'DEFERRED', reason: { code: 'AWAITING_APPROVAL', detail }, dueInMs })
     }

@@ -72,12 +72,12 @@ export async function withReplaced(
       where customer_id = $1 and transfer_id = any ($2::uuid[])`,
     values: [customerId, claimed.map(({ transfer_id }) => transfer_id)],
   })
-  return claimed.map((one) => {
-    const before = replaced.rows.filter(({ transfer_id }) => transfer_id === one.transfer_id)
+  return claimed.map((withdrawal) => {
+    const before = replaced.rows.filter(({ transfer_id }) => transfer_id === withdrawal.transfer_id)
     return withCanonicalAddress({
-      ...one,
+      ...withdrawal,
       replaced: before.map(({ crypto_tx_hash }) => crypto_tx_hash),
-      age_ms: Math.min(one.age_ms, ...before.map(({ age_ms }) => age_ms)),
+      age_ms: Math.min(withdrawal.age_ms, ...before.map(({ age_ms }) => age_ms)),
     })
   })
 }
@@ -109,7 +109,7 @@ async function withSharedTransactions(
             [rows[0]!.network, [...hashes]],
           )
         ).rows
-  const byHash = new Map(found.map((one) => [one.crypto_tx_hash, one]))
+  const byHash = new Map(found.map((transaction) => [transaction.crypto_tx_hash, transaction]))
   return rows.map(({ crypto_tx_index, ...row }) => {
     const shared = byHash.get(row.crypto_tx_hash ?? '')
     if (shared === undefined || crypto_tx_index === null) return row
@@ -133,11 +133,11 @@ export function withCanonicalAddress<T extends Withdrawal>(claimed: T): T {
 export async function payingTogether(
   tx: Transaction,
   network: PayoutNetwork,
-  some: readonly KeptWithdrawal[],
+  withdrawals: readonly KeptWithdrawal[],
 ): Promise<KeptWithdrawal[]> {
-  const alone = some.filter(({ crypto_tx_index }) => crypto_tx_index === undefined)
+  const alone = withdrawals.filter(({ crypto_tx_index }) => crypto_tx_index === undefined)
   const hashes = new Set(
-    some.flatMap(({ crypto_tx_index, crypto_tx_hash }) =>
+    withdrawals.flatMap(({ crypto_tx_index, crypto_tx_hash }) =>
       crypto_tx_index === undefined ? [] : [crypto_tx_hash],
     ),
   )

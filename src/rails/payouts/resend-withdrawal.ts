@@ -54,7 +54,7 @@ async function keptOf(
   const signed = await selectKept(db, [customer_id, transfer_id], network)
   const kept = signed.find(({ crypto_tx_hash }) => crypto_tx_hash === mined_hash)
   if (kept?.raw_transaction == null) return undefined
-  const others = signed.filter((one) => one !== kept).map(({ crypto_tx_hash }) => crypto_tx_hash)
+  const others = signed.filter((other) => other !== kept).map(({ crypto_tx_hash }) => crypto_tx_hash)
   return {
     crypto_tx_hash: kept.crypto_tx_hash,
     raw_transaction: kept.raw_transaction,

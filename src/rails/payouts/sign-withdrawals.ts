@@ -114,14 +114,14 @@ async function whyNotVoid(
   adapter: Payer,
 ): Promise<WaitingReason | undefined> {
   const replaced = signed.map(({ crypto_tx_hash }) => crypto_tx_hash)
-  for (const { used_by, ...one } of signed) {
+  for (const { used_by, ...transaction } of signed) {
     const end = await adapter
-      .usedBy?.({ ...withdrawal, ...one, replaced }, used_by!)
+      .usedBy?.({ ...withdrawal, ...transaction, replaced }, used_by!)
       .catch((error: unknown) => {
         if (!(error instanceof NodeFailure)) throw error
         return { state: 'UNRESOLVED', reason: reasonOfFailure(error) } as const
       })
-    if (end?.state !== 'VOID') return end?.reason ?? signedAs(one.crypto_tx_hash)
+    if (end?.state !== 'VOID') return end?.reason ?? signedAs(transaction.crypto_tx_hash)
   }
   return undefined
 }
@@ -152,12 +152,12 @@ export async function replaceStuck(
   await signAlone(tx, network)
   if ((await freezesOfSigning(tx, { network })).length > 0) return []
   // A transaction whose other payments' records cannot be read is replaced later.
-  const all =
+  const together =
     adapter.paysMany === undefined
       ? stuck
       : ((await ifAllAnswer(tx, () => payingTogether(tx, network, stuck))) ?? [])
-  const replacements = all.length === 0 ? [] : await adapter.replace(tx, all)
-  return all.flatMap((withdrawal, index): Step | [] => {
+  const replacements = together.length === 0 ? [] : await adapter.replace(tx, together)
+  return together.flatMap((withdrawal, index): Step | [] => {
     const signed = replacements[index]
     return signed === undefined ? [] : replacedStep(withdrawal, signed)
   })

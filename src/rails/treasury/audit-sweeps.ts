@@ -43,7 +43,7 @@ export async function auditSweeps(
     ({ address }) => `sweeps of ${network} ${address}`,
     async ({ read, ...place }) => {
       const found = await transaction(db, (tx) => auditPlace(tx, network, place, read))
-      for (const one of found) report(one)
+      for (const finding of found) report(finding)
     },
   )
 }

@@ -42,8 +42,8 @@ export async function watchCustody(
     const compared = await compareCustody(db, network, readStatus)
     const { short: before, looks = [] } = suspicions.get(network) ?? {}
     const brought = (await failedLately(db, network)) ? await broughtLately(db, network) : undefined
-    const found = compared.flatMap((one) =>
-      shortageOf(one, brought === undefined ? 0n : surplusBefore(looks, one.asset, brought)),
+    const found = compared.flatMap((custody) =>
+      shortageOf(custody, brought === undefined ? 0n : surplusBefore(looks, custody.asset, brought)),
     )
     const still = found.filter(({ asset }) => before?.has(asset) === true)
     const isShort = still.length > 0
@@ -55,7 +55,7 @@ export async function watchCustody(
         : [...looks, new Map(compared.map(({ asset, least }) => [asset, least]))].slice(-LOOKS_MAX),
     })
     if (!isShort) return false
-    const detail = still.map((one) => one.detail).join('; ')
+    const detail = still.map(({ detail }) => detail).join('; ')
     await freeze(db, LOOP, { kind: 'NETWORK', network }, 'CUSTODY_SHORT', detail)
     return true
   })
@@ -85,10 +85,10 @@ async function lookAtEach<T>(
     return [work(network, readStatus)]
   })
   const settled = await Promise.allSettled(looks)
-  const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
+  const failures = settled.flatMap((look) => (look.status === 'rejected' ? [look.reason as unknown] : []))
   if (failures.length > 0)
     throw new AggregateError(failures, `custody of ${failures.length} networks is not known`)
-  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  return settled.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []))
 }
 
 /**
@@ -100,11 +100,11 @@ function surplusBefore(
   asset: string,
   brought: ReadonlyMap<string, bigint>,
 ): bigint {
-  const pairs = looks.slice(1).map((one, index) => {
-    const [a, b] = [one.get(asset) ?? 0n, looks[index]!.get(asset) ?? 0n]
+  const pairs = looks.slice(1).map((look, index) => {
+    const [a, b] = [look.get(asset) ?? 0n, looks[index]!.get(asset) ?? 0n]
     return a < b ? a : b
   })
-  const most = pairs.reduce((before, one) => (one > before ? one : before), 0n) - (brought.get(asset) ?? 0n)
+  const most = pairs.reduce((most, pair) => (pair > most ? pair : most), 0n) - (brought.get(asset) ?? 0n)
   return most > 0n ? most : 0n
 }
 

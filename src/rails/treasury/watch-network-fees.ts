@@ -176,6 +176,6 @@ function inGasAsset(
 
 /** Whether the costs are above the fees by the factor, and by at least `least`: all in the network's own asset. */
 function isLoss(spent: bigint, paid: bigint, least: bigint, factor: string): boolean {
-  const one = 10n ** BigInt(FEES_FACTOR_DECIMALS)
-  return spent - paid >= least && spent * one > paid * parseAmount(factor, FEES_FACTOR_DECIMALS)!
+  const unit = 10n ** BigInt(FEES_FACTOR_DECIMALS)
+  return spent - paid >= least && spent * unit > paid * parseAmount(factor, FEES_FACTOR_DECIMALS)!
 }

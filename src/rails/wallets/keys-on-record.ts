@@ -95,7 +95,7 @@ async function foreignWallets(db: Queryable, opened: Opened): Promise<string[]> 
   )
   return rows.flatMap(({ network, wallets }) => {
     const { foreignWallets, former } = opened.get(network)!.keys
-    const foreign = (foreignWallets?.(wallets) ?? []).filter((one) => !former.includes(one))
+    const foreign = (foreignWallets?.(wallets) ?? []).filter((wallet) => !former.includes(wallet))
     const how =
       NETWORKS[network].family === 'evm'
         ? 'configure it as hot wallet, further hot wallet or gas wallet, or, out of use, in former_hot_wallets'
