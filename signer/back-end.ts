@@ -106,7 +106,7 @@ function signatureBy(
     const key = Point.fromBytes(publicKey)
     const whole = [0, 1]
       .map((bit) => low.addRecoveryBit(bit))
-      .find((one) => one.recoverPublicKey(hexToBytes(digest)).equals(key))
+      .find((candidate) => candidate.recoverPublicKey(hexToBytes(digest)).equals(key))
     return whole && `0x${whole.toHex('recovered')}`
   } catch {
     return undefined

@@ -238,15 +238,15 @@ export class Journal {
     return line.kind !== 'SIGN' && line.change !== undefined && this.#changes.has(line.change)
   }
 
-  #walletOf(of: Pick<SignLine, 'network' | 'wallet'>): Wallet {
-    const known: Wallet = this.#wallets.get(walletKey(of)) ?? { byNonce: new Map(), signatures: new Map() }
-    this.#wallets.set(walletKey(of), known)
+  #walletOf(place: Pick<SignLine, 'network' | 'wallet'>): Wallet {
+    const known: Wallet = this.#wallets.get(walletKey(place)) ?? { byNonce: new Map(), signatures: new Map() }
+    this.#wallets.set(walletKey(place), known)
     return known
   }
 
   /** The next nonce of a wallet: that of the first transaction which is not on record. Undefined until it is opened. */
-  nextNonce(of: Pick<SignLine, 'network' | 'wallet'>): number | undefined {
-    return this.#walletOf(of).next
+  nextNonce(place: Pick<SignLine, 'network' | 'wallet'>): number | undefined {
+    return this.#walletOf(place).next
   }
 
   /** Why a line contradicts what is on record; undefined where it does not. */
@@ -309,8 +309,8 @@ export class Journal {
     return last?.kind === 'SIGN' ? last : undefined
   }
 
-  signedAt(of: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): NonceLine | undefined {
-    return this.#walletOf(of).byNonce.get(of.nonce)
+  signedAt(place: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): NonceLine | undefined {
+    return this.#walletOf(place).byNonce.get(place.nonce)
   }
 
   /** Whether the journal says this already: the change was applied, or the nonce was used for this at no lower fee. */
@@ -321,16 +321,16 @@ export class Journal {
     return before?.kind === line.kind && BigInt(before.fee) >= BigInt(line.fee)
   }
 
-  signatureOf(of: Pick<SignatureLine, 'network' | 'wallet' | 'digest'>): Hex | undefined {
-    return this.#walletOf(of).signatures.get(of.digest)
+  signatureOf(place: Pick<SignatureLine, 'network' | 'wallet' | 'digest'>): Hex | undefined {
+    return this.#walletOf(place).signatures.get(place.digest)
   }
 
-  leftSince(network: string, at: string): Left[] {
+  leftSince(network: string, since: string): Left[] {
     // Oldest first: what is older than the longest possible window is forgotten.
     const isOld = ({ at: then }: Left) => Date.parse(then) < Date.now() - WINDOW_MS_MAX
     while (this.#left.length > 0 && isOld(this.#left[0]!)) this.#left.shift()
-    const first = this.#left.findLastIndex((one) => one.at < at) + 1
-    return this.#left.slice(first).filter((one) => one.network === network)
+    const first = this.#left.findLastIndex((before) => before.at < since) + 1
+    return this.#left.slice(first).filter((spending) => spending.network === network)
   }
 
   /** Appends a line, and returns once it is on the disk; without one, once all that was read is. */

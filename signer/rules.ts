@@ -171,10 +171,10 @@ export function foresee(
         until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
       }
       counted.delete(accepted.id)
-      const all = [...[...counted.values()].filter((one) => one.network === payment.network), own]
+      const leaving = [...[...counted.values()].filter((other) => other.network === payment.network), own]
       const left = leftOf.get(network) ?? leftWithin(network, journal, now)
       leftOf.set(network, left)
-      requireWithinWindows(network, left, all)
+      requireWithinWindows(network, left, leaving)
       counted.set(accepted.id, own)
       foreseen.set(accepted.id, own)
       return null
@@ -231,8 +231,8 @@ function acceptedIn(text: string): Accepted {
   const members = JSON.parse(text) as (string | null)[]
   demand(Array.isArray(members) && members.length >= 8, 'what was accepted cannot be read')
   const [customer_id, id, , asset, amount, network, destination, memo] = members
-  for (const one of [customer_id, id, asset, amount, network, destination])
-    demand(typeof one === 'string', 'what was accepted cannot be read')
+  for (const member of [customer_id, id, asset, amount, network, destination])
+    demand(typeof member === 'string', 'what was accepted cannot be read')
   return { customer_id, id, asset, amount, network, destination, memo } as Accepted
 }
 
@@ -278,13 +278,13 @@ function requireAccepted(
         const least = parseAmount(from, accepted.decimals) ?? 0n
         return asset === accepted.asset && accepted.units >= least
       })
-      .map((one) => one.required),
+      .map((rule) => rule.required),
   )
   const approving = new Set<string>()
   for (const decision of decisions) {
     if (!isAbout(decision.text, accepted)) continue
     const key = config.approvers.find(
-      (one) => objectionToSignature(decision.text, decision.signed, one) === undefined,
+      (approver) => objectionToSignature(decision.text, decision.signed, approver) === undefined,
     )
     if (key === undefined) continue
     const { decision: word } = JSON.parse(decision.text) as { decision: string }
@@ -300,19 +300,22 @@ function requireAccepted(
 /** Whether a statement that approvers sign is about this payment, whatever else it says. */
 function isAbout(text: string, accepted: Accepted): boolean {
   const { statement, customer_id, subject } = JSON.parse(text) as Record<string, unknown>
-  const of = Object(subject) as Record<string, unknown>
+  const payment = Object(subject) as Record<string, unknown>
   const members = ['id', 'asset', 'amount', 'network', 'destination', 'memo'] as const
   return (
     statement === 'bursar-approval/v1' &&
     customer_id === accepted.customer_id &&
-    of.type === 'transfer' &&
-    members.every((name) => of[name] === accepted[name])
+    payment.type === 'transfer' &&
+    members.every((name) => payment[name] === accepted[name])
   )
 }
 
-function countedIn(network: SignerNetwork, asset: string, all: readonly Leaving[]): bigint {
+function countedIn(network: SignerNetwork, asset: string, leaving: readonly Leaving[]): bigint {
   const isGas = asset === NETWORKS[network.network].gasAsset
-  return all.reduce((sum, one) => sum + (one.asset === asset ? one.units : 0n) + (isGas ? one.fee : 0n), 0n)
+  return leaving.reduce(
+    (sum, payment) => sum + (payment.asset === asset ? payment.units : 0n) + (isGas ? payment.fee : 0n),
+    0n,
+  )
 }
 
 const leftWithin = (network: SignerNetwork, journal: Journal, now: Date): bigint[] =>

@@ -65,9 +65,9 @@ export function webhookCommands(program: Command): void {
     about: 'list the webhooks, newest first; secrets are never shown again',
     none: 'there are no webhooks',
     async run(api) {
-      const all: Webhook[] = []
-      for await (const webhook of eachWebhook(api)) all.push(webhook)
-      return all
+      const webhooks: Webhook[] = []
+      for await (const webhook of eachWebhook(api)) webhooks.push(webhook)
+      return webhooks
     },
     columns: [
       ...(['name', 'status', 'failing_since'] as const),
@@ -221,9 +221,9 @@ async function* eachWebhook(api: Api): AsyncGenerator<Webhook, void> {
 }
 
 function types(text: string): string[] {
-  return text.split(',').map((one) => eventType(one.trim()))
+  return text.split(',').map((name) => eventType(name.trim()))
 }
 
 function uuids(text: string): string[] {
-  return text.split(',').map((one) => uuid(one.trim()))
+  return text.split(',').map((id) => uuid(id.trim()))
 }

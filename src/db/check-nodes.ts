@@ -74,7 +74,7 @@ export function judgeShards(node: string, shards: readonly string[]): Finding[] 
 /** Judges the node's `output_plugin_libraries`; undefined where that is unknown. */
 export const judgePlugins = (node: string, libraries: string | undefined): Finding[] =>
   warnings([
-    libraries !== undefined && !libraries.split(',').some((one) => one.trim() === 'citus'),
+    libraries !== undefined && !libraries.split(',').some((library) => library.trim() === 'citus'),
     `node ${node} lacks citus in output_plugin_libraries: a tenant cannot be isolated`,
     GUIDE,
   ])

@@ -83,21 +83,21 @@ const FAILED_CALLS_MAX = 64
  */
 export async function inParts<T, Answer>(
   records: readonly T[],
-  ask: (some: T[]) => Promise<Answer[]>,
+  ask: (part: T[]) => Promise<Answer[]>,
   alone: (record: T, error: unknown) => Answer,
   concernsAll: (error: unknown) => boolean = () => false,
 ): Promise<(Answer | undefined)[]> {
   let failed = 0
-  async function answersFor(some: T[]): Promise<(Answer | undefined)[]> {
-    if (failed >= FAILED_CALLS_MAX) return some.map(() => undefined)
+  async function answersFor(part: T[]): Promise<(Answer | undefined)[]> {
+    if (failed >= FAILED_CALLS_MAX) return part.map(() => undefined)
     try {
-      return await ask(some)
+      return await ask(part)
     } catch (error) {
       if (connectionLost(error) || concernsAll(error)) throw error
       failed++
-      if (some.length === 1) return [alone(some[0]!, error)]
-      const middle = Math.ceil(some.length / 2)
-      return [...(await answersFor(some.slice(0, middle))), ...(await answersFor(some.slice(middle)))]
+      if (part.length === 1) return [alone(part[0]!, error)]
+      const middle = Math.ceil(part.length / 2)
+      return [...(await answersFor(part.slice(0, middle))), ...(await answersFor(part.slice(middle)))]
     }
   }
   return records.length === 0 ? [] : answersFor([...records])

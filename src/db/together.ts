@@ -60,25 +60,29 @@ export async function sendTogether(
   parts: readonly Bound[],
   changed?: ChangedRow,
 ): Promise<void> {
-  const all = [...(changed === undefined ? [] : [changed.part]), ...parts]
-  if (all.length === 0) return
+  const bound = [...(changed === undefined ? [] : [changed.part]), ...parts]
+  if (bound.length === 0) return
   if (onCitus(tx)) {
     const required = `select ${mustHold('count(*) = 1')} from ${changed?.table} where customer_id = $1`
     const asNow = `(select * from ${changed?.table} where customer_id = $1) changed`
     await inOrder([
-      ...all.map(([{ name, text }, values]) =>
+      ...bound.map(([{ name, text }, values]) =>
         tx.query({ name, text: text(OWN, asNow), values: [customerId, ...values] }),
       ),
       ...(changed === undefined ? [] : [tx.query(required, [customerId])]),
     ])
     return
   }
-  const name = all.map(([part]) => part.name).join(', ')
-  const values = all.flatMap(([, own]) => own)
-  await tx.query({ name, text: joined(name, all, changed !== undefined), values: [customerId, ...values] })
+  const name = bound.map(([part]) => part.name).join(', ')
+  const values = bound.flatMap(([, own]) => own)
+  await tx.query({
+    name,
+    text: joined(name, bound, changed !== undefined),
+    values: [customerId, ...values],
+  })
 }
 
-/** The joined statements by name: few combinations occur, and a part has the same number of parameters each time. */
+/** The joined bound by name: few combinations occur, and a part has the same number of parameters each time. */
 const known = new Map<string, string>()
 
 function joined(name: string, parts: readonly Bound[], hasChanged: boolean): string {

@@ -24,7 +24,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
     const { origin, 'access-control-request-method': method } = request.headers
     const { url = '', config } = request.routeOptions
     if (origin === undefined || !/^\/(?:v2|oauth2)\//.test(url)) return done()
-    const granted = config.isPublic === true ? '*' : origins.find((one) => one === origin)
+    const granted = config.isPublic === true ? '*' : origins.find((allowed) => allowed === origin)
     if (granted === undefined) return done()
     reply.headers({
       'access-control-allow-origin': granted,

@@ -20,11 +20,11 @@ export function keptText(
   cacheControl = 'no-cache',
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   let kept: Promise<KeptText> | undefined
-  let of: string | undefined
+  let source: string | undefined
   return async (request, reply) => {
     const text = await read()
-    if (kept === undefined || of !== text) {
-      of = text
+    if (kept === undefined || source !== text) {
+      source = text
       kept = keep(text)
     }
     const { etag, gzipped } = await kept

@@ -66,7 +66,7 @@ function requestOf({
   operation: DescribedOperation
 }) {
   const { summary, description, security, parameters = [], requestBody } = operation
-  const of = (place: string) =>
+  const parametersIn = (place: string) =>
     parameters
       .filter((parameter) => parameter.in === place)
       .map(({ name, description, example, required }) => ({
@@ -91,8 +91,8 @@ function requestOf({
           .slice(1)
           .replaceAll(/\{(\w+)\}/g, ':$1')
           .split('/'),
-        query: of('query'),
-        variable: of('path'),
+        query: parametersIn('query'),
+        variable: parametersIn('path'),
       },
       ...(requestBody !== undefined && {
         body: {

@@ -74,6 +74,5 @@ const look = (name: string) =>
     .replace(/(?:e?s)+$/, '')
 
 /** Whether two names differ in their number: `status` and `statuses`, `profile_ids` and `profile_id`. */
-const isNumberOf = (one: string, other: string) =>
-  PLURALS.some((end) => one === other + end || one + end === other)
+const isNumberOf = (a: string, b: string) => PLURALS.some((end) => a === b + end || a + end === b)
 const PLURALS = ['s', 'es']

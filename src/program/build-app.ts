@@ -130,14 +130,14 @@ function mountOperations(
   { settings: { mode }, baseUrl }: AppOptions,
 ): void {
   const isSandbox = mode === 'sandbox'
-  const all = {
+  const allGuards = {
     ...guards,
     turns: { lists: new Shares(LISTS_MAX), copied: new Shares(COPIED_MAX) },
     oneByOne: new OneByOneLimit(),
     failNext: isSandbox ? new FailNext() : undefined,
   }
   for (const operation of [...OPERATIONS, ...OPERATOR_OPERATIONS])
-    if (isSandbox || operation.sandboxOnly !== true) mount(app, all, perform, operation, baseUrl)
+    if (isSandbox || operation.sandboxOnly !== true) mount(app, allGuards, perform, operation, baseUrl)
 }
 
 /** Issues a token for the oldest client of a customer that is not disabled; undefined without customer or client. */

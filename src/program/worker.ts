@@ -132,18 +132,18 @@ export function startWorker(options: WorkerOptions): Worker {
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
   const { db, networks, settings, log, meter } = shared
-  const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
+  const everyNetwork: [PayoutNetwork, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
   const suspicions: Suspicions = new Map()
   const seen: Seen = (...found) => meter?.walletsSeen(...found)
-  const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
+  const canSweep = (group: Networks) => [...group.values()].some((adapter) => adapter.sweep !== undefined)
   return [
-    ...all.flatMap(([network, adapter]) =>
+    ...everyNetwork.flatMap(([network, adapter]) =>
       adapter.rebroadcastTakenBack === undefined ? [] : rebroadcasts(shared, network, adapter),
     ),
-    ...readable(new Map(real.flatMap((one) => [...one]))).map((one) => deposits(shared, ...one)),
+    ...readable(new Map(real.flatMap((group) => [...group]))).map((network) => deposits(shared, ...network)),
     simulatedDeposits(shared, inDatabase),
-    ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
+    ...[inDatabase, ...real].filter(canSweep).map((group) => sweeps(shared, group)),
     // Rows that are too old (docs/guides/retention.md).
     every(
       shared,
@@ -187,7 +187,7 @@ function roundsOfPart(shared: OfPart): Round[] {
   let newestPeriod: string | undefined
   return [
     payouts(shared, inDatabase, { startsOrchestrations: true }),
-    ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
+    ...real.map((group) => payouts(shared, group, { startsOrchestrations: false })),
     // The statements of the ended months, once.
     every(
       shared,
@@ -219,11 +219,11 @@ function roundsOfPart(shared: OfPart): Round[] {
 
 /** The networks that need no node, together, and each real network by itself: it may be slow. */
 function bySpeed(networks: Networks): [Networks, ...Networks[]] {
-  const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
-  const real = all.filter(([, adapter]) => adapter.asksNode)
+  const everyNetwork: [PayoutNetwork, NetworkAdapter][] = [...networks]
+  const real = everyNetwork.filter(([, adapter]) => adapter.asksNode)
   return [
-    new Map(all.filter(([, adapter]) => !adapter.asksNode)),
-    ...real.map((one): Networks => new Map([one])),
+    new Map(everyNetwork.filter(([, adapter]) => !adapter.asksNode)),
+    ...real.map((entry): Networks => new Map([entry])),
   ]
 }
 

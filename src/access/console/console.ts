@@ -263,8 +263,8 @@ const linkOfDemo = (db: Database, macs: RowMacs, customerId: string): Promise<st
   transaction(db, async (tx) => {
     await takeLock(tx, 'demoConsole')
     const origin = originOfLoop('console')
-    const isIts = (one: { name: string; customer_id: string | null }) =>
-      one.name === DEMO_OPERATOR && one.customer_id === customerId
+    const isIts = (operator: { name: string; customer_id: string | null }) =>
+      operator.name === DEMO_OPERATOR && operator.customer_id === customerId
     let operator = (await listOperators(tx)).find(isIts)
     if (operator?.disabled_at != null) throw problem.forbidden('the operator of the demo is disabled')
     if (operator === undefined) {
@@ -291,7 +291,7 @@ async function openSessionOf(
   const customers = await customersOf(db, customer_id)
   const customerId = customer_id ?? chosenIn(request)
   // An operator of the platform has no access token before it has chosen a customer.
-  const isKnown = customers.some((one) => one.id === customerId)
+  const isKnown = customers.some((customer) => customer.id === customerId)
   const taken = isKnown ? await sessions.take(request, { customerId, anew: true }) : undefined
   return {
     operator: { id, name, role },

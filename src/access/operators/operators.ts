@@ -148,9 +148,9 @@ export async function isGenuine(
       and l.changes #>> '{after,proof}' = $7`,
     [
       operator.customer_id ?? PLATFORM_ID,
-      pairs.map(([of]) => of.id),
+      pairs.map(([link]) => link.id),
       pairs.map(([, subject]) => subject),
-      pairs.map(([of]) => of.sealed_at),
+      pairs.map(([link]) => link.sealed_at),
       on?.table === 'operator_links',
       operator.id,
       proof,

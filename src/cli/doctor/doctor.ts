@@ -34,7 +34,7 @@ const SEVERITY = { FAIL: 0, WARN: 1, OK: 2 } as const
 /** The findings as lines, the most severe first, and their numbers. */
 function describeChecks(checks: Checked[]): string {
   const sorted = checks.toSorted((a, b) => SEVERITY[a.result] - SEVERITY[b.result])
-  const count = (result: Finding['result']) => checks.filter((one) => one.result === result).length
+  const count = (result: Finding['result']) => checks.filter((check) => check.result === result).length
   return [
     ...sorted.map(
       ({ check, result, says, advice }) =>

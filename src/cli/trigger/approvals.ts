@@ -60,7 +60,7 @@ async function withdrawForApproval(api: Api, expiresSoon: boolean): Promise<Reco
     return await run(api, [WITHDRAWAL], holder)
   } finally {
     await changePolicy(api, ({ rules }) => ({
-      rules: rules.filter((one) => one.id !== id),
+      rules: rules.filter((rule) => rule.id !== id),
       ...(expiresSoon && { approvals: terms }),
     }))
   }

@@ -98,7 +98,7 @@ export function addressFault(
   const canonical = FORMATS[network].canonical(address, true)
   if (canonical !== undefined && !allow.testNetworks) return 'it is an address of a test network'
   const other = CRYPTO_NETWORKS.find(
-    (one) => FORMATS[one] !== FORMATS[network] && FORMATS[one].canonical(address, true) !== undefined,
+    (name) => FORMATS[name] !== FORMATS[network] && FORMATS[name].canonical(address, true) !== undefined,
   )
   if (other !== undefined) return `it is an address of ${other === 'ETHEREUM' ? 'an EVM network' : other}`
   const otherForm = OTHER_FORMS.find(([pattern]) => pattern.test(address))

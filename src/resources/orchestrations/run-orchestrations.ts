@@ -61,8 +61,8 @@ export async function runOrchestrations(db: Database, context: PayoutContext): P
     const failures: RecordFailure[] = []
     let claimed: string[] = []
     const pay = async (only: string[] | null) => {
-      const of = { customerId: customer_id, only, claimed: (ids: string[]) => void (claimed = ids) }
-      moved += await transaction(db, (tx) => payOut(tx, of, context, prices, costs))
+      const payouts = { customerId: customer_id, only, claimed: (ids: string[]) => void (claimed = ids) }
+      moved += await transaction(db, (tx) => payOut(tx, payouts, context, prices, costs))
       return []
     }
     try {
@@ -217,9 +217,9 @@ async function payOut(
   const locked = await claim(tx, customerId, context, only)
   onClaim(locked.map(({ orchestration }) => orchestration.id))
   // Without its cost, the platform would pay what the network takes. The next round asks for it.
-  const claimed = locked.filter((one) => !lacksCost(one, context, costs))
+  const claimed = locked.filter((run) => !lacksCost(run, context, costs))
   if (claimed.length === 0) return 0
-  const movements = claimed.map((one) => movementOf(one, context, prices, costs))
+  const movements = claimed.map((run) => movementOf(run, context, prices, costs))
   const { outcomes, now } = await post(tx, customerId, movements, {
     macs: context.macs,
     govern: context.govern,

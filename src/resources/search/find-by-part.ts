@@ -150,12 +150,12 @@ function idsFrom(prefix: string): { lowest: string; highest: string } | undefine
 function beginningsOf(prefix: string): string[] {
   const [, digits] = /^0x([0-9a-f]{6})[0-9a-f]*$/i.exec(prefix) ?? []
   if (digits === undefined) return [prefix]
-  let all = ['0x']
+  let beginnings = ['0x']
   for (const digit of digits)
-    all = all.flatMap((one) =>
-      [...new Set([digit.toLowerCase(), digit.toUpperCase()])].map((way) => one + way),
+    beginnings = beginnings.flatMap((beginning) =>
+      [...new Set([digit.toLowerCase(), digit.toUpperCase()])].map((way) => beginning + way),
     )
-  return all
+  return beginnings
 }
 
 /** Text in capitals: ß and ẞ are SS, ς is Σ, and both ways to write É are one. İ is I. */

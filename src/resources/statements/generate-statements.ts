@@ -53,7 +53,7 @@ export async function generateStatements(
     }
   }
   const [first] = failures
-  if (first instanceof TooEarly && failures.every((one) => one instanceof TooEarly)) throw first
+  if (first instanceof TooEarly && failures.every((failure) => failure instanceof TooEarly)) throw first
   if (failures.length > 0)
     throw new AggregateError(
       failures,

@@ -215,9 +215,9 @@ export async function selectPayout(
   return {
     transactions: [
       ...replaced.rows
-        .filter((one) => one.crypto_tx_hash !== crypto_tx_hash)
-        .map(({ signed_at, broadcast_at, ...one }) => ({
-          ...one,
+        .filter((transaction) => transaction.crypto_tx_hash !== crypto_tx_hash)
+        .map(({ signed_at, broadcast_at, ...transaction }) => ({
+          ...transaction,
           ...presentOf({ signed_at, broadcast_at }),
           state: 'REPLACED' as const,
         })),
