@@ -202,9 +202,9 @@ const Input = ({ of: field, value, set }: { of: Field; value: string; set: (valu
       />
     ) : (
       <select value={value} onChange={({ currentTarget }) => set(currentTarget.value)}>
-        {field.of.map((one) => (
-          <option key={one} value={one}>
-            {inWords(one)}
+        {field.of.map((choice) => (
+          <option key={choice} value={choice}>
+            {inWords(choice)}
           </option>
         ))}
       </select>

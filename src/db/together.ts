@@ -82,7 +82,7 @@ export async function sendTogether(
   })
 }
 
-/** The joined bound by name: few combinations occur, and a part has the same number of parameters each time. */
+/** The joined statements by name: few combinations occur, and a part has the same number of parameters each time. */
 const known = new Map<string, string>()
 
 function joined(name: string, parts: readonly Bound[], hasChanged: boolean): string {

@@ -69,9 +69,14 @@ function Changes({ of: { id, name, role, status }, again }: { of: Operator; agai
     <>
       <details>
         <summary>Another role</summary>
-        {ROLES.filter((one) => one !== role).map((one) => (
-          <Action key={one} call={changeOf(id, { role: one })} done={again} ask={`Make ${name} ${one}?`}>
-            {inWords(one)}
+        {ROLES.filter((choice) => choice !== role).map((choice) => (
+          <Action
+            key={choice}
+            call={changeOf(id, { role: choice })}
+            done={again}
+            ask={`Make ${name} ${choice}?`}
+          >
+            {inWords(choice)}
           </Action>
         ))}
       </details>
