@@ -19,7 +19,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/program/app.ts'
 import { transaction } from '../src/db/database.ts'
 import type { problem, ProblemSlug as ServiceSlug } from '../src/contract/problems.ts'
-import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import { lockMarket, writePrices } from '../src/money/records/write-prices.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { startLossyProxy } from '../test/lossy-proxy.ts'
 import {

@@ -36,7 +36,7 @@ import {
   type TestService,
 } from '../test/support.ts'
 import { hurryUnlocked } from '../test/work-off.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { evmAdapter } from '../chains/evm/adapter.ts'
@@ -51,7 +51,6 @@ import { newPrivateKey, publicPartOf, signStatement } from '../src/governance/ap
 import { evidenceOf } from '../src/governance/approvals/signing-evidence.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { RowMacs } from '../src/audit/row-macs.ts'
-import { sealWithdrawal } from '../src/audit/withdrawal-macs.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { guarded } from '../src/rails/payouts/signing-guards.ts'
@@ -61,6 +60,8 @@ import { Journal } from './journal.ts'
 import { Refused } from './rules.ts'
 import { serveSigner } from './serve.ts'
 import { Signer } from './service.ts'
+import { sealWithdrawal } from '../src/money/movements/accepted-withdrawals.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 const CONFIRMATIONS = 2
@@ -180,6 +181,7 @@ function networksOn(
       signer: client,
       confirmations: CONFIRMATIONS,
       maxFeePerGasCeiling: '100',
+      withdrawals: withdrawalReader,
       tokens: { USDG },
       pollMs: 10,
     },

@@ -10,7 +10,7 @@ import { PARTS } from '../src/http/lists.ts'
 import { bodyLimitOf } from '../src/http/mount.ts'
 import type { Operation } from '../src/http/operation.ts'
 import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/simulated/magic-addresses.ts'
-import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import { lockMarket, writePrices } from '../src/money/records/write-prices.ts'
 import { setRewardRate } from '../src/resources/statements/reward-rates.ts'
 import { DocumentSchemas } from './api-document.ts'
 import {

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
 import { operatorName } from '../src/cli/command-line.ts'
 import {

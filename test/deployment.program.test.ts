@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dropAll } from '../src/cli/reset-sandbox.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import type { Database } from '../src/db/database.ts'
 import { makeDemo } from '../src/program/demo/make-demo.ts'
 import {

@@ -43,6 +43,7 @@ import {
 } from './support.ts'
 import { mine } from './work-off.ts'
 import { buildApp } from '../src/program/build-app.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -71,7 +72,10 @@ async function startService(world: World) {
   })
   const settings = testSettings()
   const ledger = new Ledger(db, { macs: new RowMacs(MASTER_KEYS) })
-  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
+  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode, {
+    signs: true,
+    withdrawals: withdrawalReader,
+  })
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
     ...{ db, ledger, networks, settings },

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transaction } from '../src/db/database.ts'
-import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import { lockMarket, writePrices } from '../src/money/records/write-prices.ts'
 import { CLUSTER } from './cluster.ts'
 import { fund, newCustomer, startTestService, type TestCustomer, type TestService } from './support.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { LISTEN } from '../src/db/changes.ts'
 import { SCOPES } from '../src/contract/scopes.ts'

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { insertEndpoint, writeEvents } from './endpoints.ts'
 import { startReceiver } from './receivers.ts'
 import { cloneDatabase, spawnBursar, type TestDatabase } from './support.ts'

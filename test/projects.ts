@@ -25,7 +25,10 @@ export function filesOf(project: (typeof PROJECTS)[number]): { include: string[]
     suffixes.map((suffix) => `${folders}/*.${suffix}.test.ts`)
   const outside = ['**/node_modules/**']
   if (project === 'unit')
-    return { include: [`${FOLDERS}/*.test.ts`], exclude: [...outside, ...named(Object.values(SUFFIXES).flat())] }
+    return {
+      include: [`${FOLDERS}/*.test.ts`],
+      exclude: [...outside, ...named(Object.values(SUFFIXES).flat())],
+    }
   if (project === 'core') return { include: named(SUFFIXES.core, CORE), exclude: outside }
   return { include: named(SUFFIXES[project]), exclude: project === 'database' ? [...outside, CORE] : outside }
 }
@@ -38,5 +41,7 @@ export const coreAlone = {
   enforce: 'pre' as const,
   resolveId: (imported: string) => (/^\..*\/(chains|signer)\//.test(imported) ? GONE : undefined),
   load: (id: string) =>
-    id === GONE ? `throw new Error('src and its tests stand without the folders chains and signer')` : undefined,
+    id === GONE
+      ? `throw new Error('src and its tests stand without the folders chains and signer')`
+      : undefined,
 }

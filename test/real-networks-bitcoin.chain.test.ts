@@ -24,6 +24,7 @@ import {
 } from './real-networks.ts'
 import { MASTER_KEYS, ownedAsDepositAddress, type TestCustomer } from './support.ts'
 import { hurry } from './work-off.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 
 if (KNOTS === undefined)
   console.warn(
@@ -89,7 +90,13 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
         'BITCOIN',
         bitcoinAdapter(
           'BITCOIN',
-          { ...world.node.config, confirmations: 1, feeCeiling, stuckAfterMs: 0 },
+          {
+            ...world.node.config,
+            confirmations: 1,
+            feeCeiling,
+            stuckAfterMs: 0,
+            withdrawals: withdrawalReader,
+          },
           service.db,
         ),
       ],

@@ -9,7 +9,6 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { RowMacs } from '../src/audit/row-macs.ts'
-import { macOfWithdrawal, readAccepted, signOnlyAccepted } from '../src/audit/withdrawal-macs.ts'
 import { newPrivateKey, signStatement } from '../src/governance/approvals/approval-statement.ts'
 import { Policies } from '../src/governance/policy/policy.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
@@ -28,6 +27,9 @@ import { atEnd, BASE_URL, caller, MASTER_KEYS } from './support.ts'
 import { hurry, mine } from './work-off.ts'
 import { governBy } from '../src/governance/policy/judge-payments.ts'
 import { buildApp } from '../src/program/build-app.ts'
+import { macOfWithdrawal } from '../src/audit/withdrawal-macs.ts'
+import { signOnlyAccepted } from '../src/rails/payouts/sign-only-accepted.ts'
+import { readAccepted } from '../src/money/movements/accepted-withdrawals.ts'
 
 let world: Awaited<ReturnType<typeof evmWorld>>
 let service: RealService

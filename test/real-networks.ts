@@ -18,7 +18,7 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../src/contract/as
 import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
-import { verifyAuditChains } from '../src/audit/audit-chains.ts'
+import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { RowMacs } from '../src/audit/row-macs.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
@@ -40,6 +40,7 @@ import {
 } from './support.ts'
 import { hurry, mine, workOff, type Mining } from './work-off.ts'
 import { buildApp } from '../src/program/build-app.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 
 /** A separate real chain, with the operations of a party outside of Bursar. */
 export interface World {
@@ -247,7 +248,10 @@ export async function startRealService(world: World) {
   const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
   const settings = testSettings({})
   const ledger = new Ledger(db, { macs: new RowMacs(MASTER_KEYS) })
-  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
+  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode, {
+    signs: true,
+    withdrawals: withdrawalReader,
+  })
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
     db,

@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import { timeRange } from '../src/http/lists.ts'
 import { TransferType } from '../src/money/ledger/transfer.ts'
-import { MARKETS } from '../src/resources/markets/markets.ts'
+import { MARKETS } from '../src/contract/markets.ts'
 import type { Operation } from '../src/http/operation.ts'
 import { queryReader } from '../src/http/query-spelling.ts'
 import { validatorCompiler } from '../src/http/validation.ts'

@@ -7,7 +7,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'

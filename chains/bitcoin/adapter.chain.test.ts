@@ -43,7 +43,6 @@ import { freeze, selectFreezes, unfreeze } from '../../src/money/records/freezes
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { RowMacs } from '../../src/audit/row-macs.ts'
-import { signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
 import { creditDepositsOn } from '../../src/rails/deposits/credit-deposits.ts'
 import { seeDepositsOn } from '../../src/rails/deposits/see-deposits.ts'
@@ -67,6 +66,8 @@ import type {
   Networks,
   Withdrawal,
 } from '../../src/networks/network.ts'
+import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const DEPTH = 2
 const DECIMALS = 8
@@ -1514,6 +1515,7 @@ const adapter = (changes: Partial<BitcoinConfig> = {}) =>
       rpcUrl: proxy.url,
       confirmations: DEPTH,
       feeCeiling: '0.01',
+      withdrawals: withdrawalReader,
       pollMs: 1,
       firstHeight: lookedAt,
       ...changes,

@@ -6,6 +6,7 @@ import { walletBytesOf, partOf, paymentIndexes, paymentsTo, shareAmong } from '.
 import { coinsWithTokens } from './tokens.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { fetchTransactions, isReceived, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
+import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
 
 /** Unknown spends that an operator accounts for: as a withdrawal's payment, or as the platform's own. */
 
@@ -35,13 +36,8 @@ export async function claimTransaction(
     throw new Error(`${hash} does not pay ${amount} ${wallet.coin} to ${destination_address}`)
   if (Number(transaction.confirmations) < 0)
     throw new Error(`another transaction was mined instead of ${hash}`)
-  const { rows } = await from.query<{ transfer_id: string; crypto_tx_index: string | null }>(
-    `
-    select b.transfer_id, coalesce(b.crypto_tx_index, t.crypto_tx_index) as crypto_tx_index
-    from outgoing_transfers b
-    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = '${wallet.network}' and b.crypto_tx_hash = $1 and b.transfer_id <> $2`,
-    [hash, withdrawal.transfer_id],
+  const rows = (await wallet.withdrawals.paidBy(from, wallet.network, hash)).filter(
+    ({ transfer_id }) => transfer_id !== withdrawal.transfer_id,
   )
   const owner = (index: string) => rows.find(({ crypto_tx_index }) => crypto_tx_index === index)
   const free = paying.find((index) => owner(index) === undefined)
@@ -70,14 +66,7 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
     throw new Error(`${hash} is known: it is a withdrawal's, or the platform's own`)
   if (fee === undefined) return { moved: await receivedIn(tx, wallet, transaction), payments: [] }
   if (minorOf(fee) > 0n) throw new Error(`the wallet owns only some of the inputs of ${hash}`)
-  const { rows } = await tx.query<{ crypto_tx_index: string; amount: string }>(
-    `
-    select b.crypto_tx_index, t.amount
-    from outgoing_transfers b
-    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = '${wallet.network}' and b.crypto_tx_hash = $1`,
-    [hash],
-  )
+  const rows = await wallet.withdrawals.paidBy(tx, wallet.network, hash)
   const all = paymentIndexes(transaction)
   const withdrawn = sum(rows.map(({ amount }) => minorOf(amount)))
   const withdrawalFees = sum(
@@ -117,11 +106,10 @@ async function receivedIn(
       ? [{ address: canonical(address ?? '') ?? '', amount: minorOf(amount) }]
       : [],
   )
-  const { rows } = await tx.query<{ address: string }>(
-    'select address from deposit_addresses where address = any ($1)',
-    [received.map(({ address }) => address)],
+  const depositAddresses = await depositAddressesAmong(
+    tx,
+    received.map(({ address }) => address),
   )
-  const depositAddresses = new Set(rows.map(({ address }) => address))
   const beside = sum(
     received.filter(({ address }) => !depositAddresses.has(address)).map(({ amount }) => amount),
   )

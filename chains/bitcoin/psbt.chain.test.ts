@@ -27,7 +27,6 @@ import { hurry, hurryUnlocked } from '../../test/work-off.ts'
 import { transaction, type Database } from '../../src/db/database.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { RowMacs } from '../../src/audit/row-macs.ts'
-import { signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
 import { freeze } from '../../src/money/records/freezes.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
@@ -47,6 +46,8 @@ import { keepTransactions } from '../../src/networks/network-transactions.ts'
 import { bitcoinAdapter } from './adapter.ts'
 import { asked, parse, splitOutpoint } from './decode.ts'
 import type { BitcoinConfig } from './wallet.ts'
+import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const MACS = new RowMacs(MASTER_KEYS)
 const FAMILY = [
@@ -95,7 +96,13 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
     })
 
     const networksOf = (changes: Partial<BitcoinConfig> = {}): Networks => {
-      const config = { ...world.node.config, confirmations: 1, feeCeiling: '0.01', signing: 'psbt' } as const
+      const config = {
+        ...world.node.config,
+        confirmations: 1,
+        feeCeiling: '0.01',
+        signing: 'psbt',
+        withdrawals: withdrawalReader,
+      } as const
       const adapter = bitcoinAdapter(network, { ...config, gatherMs: 0, ...changes }, service.db)
       return new Map([[network, signOnlyAccepted(adapter, MACS)]])
     }

@@ -244,22 +244,14 @@ async function paymentByOther(
  * or all where an older version of Bursar stored it without payees.
  */
 async function withdrawalsPaidWith(
-  { db, network, canonical }: BitcoinWallet,
+  { db, network, canonical, withdrawals }: BitcoinWallet,
   withdrawal: BroadcastWithdrawal,
   payees: Payees | undefined,
 ): Promise<(PaymentTarget & Pick<Withdrawal, 'transfer_id'>)[]> {
   if (withdrawal.crypto_tx_index === undefined) return [withdrawal]
   const customerIds = [...new Set(payees?.customer_ids)]
-  const isKnown = customerIds.length > 0
-  const { rows } = await db.query<PaymentTarget & Pick<Withdrawal, 'transfer_id'>>(
-    `
-    select t.id as transfer_id, t.amount, t.destination_address
-    from outgoing_transfers b
-    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = '${network}' and b.crypto_tx_hash = $1 ${isKnown ? 'and b.customer_id = any ($2)' : ''}
-    order by b.crypto_tx_index::int`,
-    [withdrawal.crypto_tx_hash, ...(isKnown ? [customerIds] : [])],
-  )
+  const known = customerIds.length > 0 ? customerIds : undefined
+  const rows = await withdrawals.paidBy(db, network, withdrawal.crypto_tx_hash, known)
   return rows.map((row) => ({
     ...row,
     destination_address: canonical(row.destination_address) ?? row.destination_address,

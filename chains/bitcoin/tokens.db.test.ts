@@ -21,6 +21,7 @@ import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts
 import { compareCustody } from '../../src/rails/wallets/custody.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import { bitcoinAdapter } from './adapter.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const DEPTH = 2
 const COIN = 100_000_000n
@@ -36,7 +37,11 @@ afterAll(async () => {
 })
 
 const adapter = () => ({
-  ...bitcoinAdapter('BITCOIN_CASH', { ...node.config, confirmations: DEPTH, feeCeiling: '0.01' }, service.db),
+  ...bitcoinAdapter(
+    'BITCOIN_CASH',
+    { ...node.config, confirmations: DEPTH, feeCeiling: '0.01', withdrawals: withdrawalReader },
+    service.db,
+  ),
   treasury: { marks: { BCH: { low: '4', target: '10' } }, cold: [] },
 })
 const round = async () => {

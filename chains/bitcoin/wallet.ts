@@ -6,6 +6,8 @@ import { canonicalAddress } from '../../src/contract/addresses/addresses.ts'
 import { DECIMALS, decimalOf } from './amounts.ts'
 import { DIALECTS, type BitcoinNetwork, type Dialect } from './dialects.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpc, type BitcoinRpcConfig } from '../kit/json-rpc.ts'
+import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 export interface BitcoinConfig extends BitcoinRpcConfig {
   /** Confirmations that make a transaction final: 1 is the newest block. */
@@ -15,6 +17,8 @@ export interface BitcoinConfig extends BitcoinRpcConfig {
   pollMs?: number
   /** An unmined transaction of this age is replaced, if its fee is below the current one. */
   stuckAfterMs?: number
+  /** Asked about the withdrawals. */
+  withdrawals: WithdrawalReader
   /** A withdrawal that has waited this long for the hot wallet takes precedence over younger ones. */
   reserveAfterMs?: number
   /** An operator has reviewed what the wallet sent in blocks below this height. */
@@ -40,6 +44,7 @@ export interface BitcoinWallet {
   /** Highest fee rate, in minor units per 1,000 virtual bytes. */
   ceiling: bigint
   firstHeight: number
+  withdrawals: WithdrawalReader
   reserveAfterMs: number | undefined
   /** A person signs. */
   signing: 'psbt' | undefined
@@ -66,6 +71,7 @@ export function bitcoinWallet(network: BitcoinNetwork, config: BitcoinConfig, db
     depth,
     ceiling,
     firstHeight: config.firstHeight ?? 0,
+    withdrawals: config.withdrawals,
     reserveAfterMs: config.reserveAfterMs,
     signing: config.signing,
     gatherMs: config.gatherMs ?? GATHER_MS,
@@ -180,11 +186,7 @@ export const isMine = ({ signing }: BitcoinWallet, { ismine, iswatchonly }: Addr
  */
 export async function hotWalletAddresses(db: Queryable, own: readonly string[]): Promise<Set<string>> {
   if (own.length === 0) return new Set()
-  const { rows } = await db.query<{ address: string }>(
-    'select address from deposit_addresses where address = any ($1)',
-    [own],
-  )
-  const deposits = new Set(rows.map(({ address }) => address))
+  const deposits = await depositAddressesAmong(db, own)
   return new Set(own.filter((address) => !deposits.has(address)))
 }
 

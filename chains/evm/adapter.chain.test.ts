@@ -55,7 +55,6 @@ import { freeze, unfreeze } from '../../src/money/records/freezes.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { RowMacs } from '../../src/audit/row-macs.ts'
-import { sealWithdrawal, signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
@@ -73,6 +72,9 @@ import { simulatedNetworks } from '../../src/networks/simulated/adapter.ts'
 import { routeBySigner } from '../../src/networks/simulated/route-by-signer.ts'
 import { formerWalletsIn, networkReports } from '../../src/rails/wallets/network-status.ts'
 import type { FoundDeposit, PayoutNetwork, NetworkAdapter, Networks } from '../../src/networks/network.ts'
+import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
+import { sealWithdrawal } from '../../src/money/movements/accepted-withdrawals.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const CONFIRMATIONS = 3
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
@@ -114,6 +116,7 @@ async function newWallet(
     depositKey: { mnemonic: MNEMONIC },
     confirmations: CONFIRMATIONS,
     maxFeePerGasCeiling: '100',
+    withdrawals: withdrawalReader,
     tokens: tokens.get(network)!,
     pollMs: 10,
     ...changes,
@@ -1556,9 +1559,9 @@ test('a signed transaction is followed by its bytes, even after the configuratio
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
   await step(wallet)
-  const { mode, rpcUrl, confirmations, maxFeePerGasCeiling } = wallet.config
+  const { mode, rpcUrl, confirmations, maxFeePerGasCeiling, withdrawals } = wallet.config
   const hotWallet = privateKeyToAccount(generatePrivateKey())
-  const limits = { mode, confirmations, maxFeePerGasCeiling }
+  const limits = { mode, confirmations, maxFeePerGasCeiling, withdrawals }
   const later = evmAdapter('ETHEREUM', { rpcUrl, ...limits, hotWallet }, service.db)
   await settleAll({ ...wallet, networks: new Map([['ETHEREUM', later]]) })
   expect((await read(customer, created)).status).toBe('COMPLETED')
@@ -1694,7 +1697,13 @@ test('nothing is signed after a nonce that the node has lost', async () => {
 test('a node of another chain, or an unreachable node, is reported without its address', async () => {
   const { rpcUrl } = anvils.get('ETHEREUM')!
   const hotWallet = privateKeyToAccount(generatePrivateKey())
-  const limits = { mode: 'sandbox', hotWallet, confirmations: 1, maxFeePerGasCeiling: '1' } as const
+  const limits = {
+    mode: 'sandbox',
+    hotWallet,
+    confirmations: 1,
+    maxFeePerGasCeiling: '1',
+    withdrawals: withdrawalReader,
+  } as const
   const other = evmAdapter('BASE', { rpcUrl, ...limits }, service.db)
   await expect(other.status!()).rejects.toThrow('the node of BASE is on chain 1, not 8453')
   const down = evmAdapter('BASE', { rpcUrl: 'http://127.0.0.1:1/secret', ...limits }, service.db)

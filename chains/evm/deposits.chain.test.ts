@@ -49,6 +49,7 @@ import { bloomMayHave } from './bloom.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import type { NetworkAdapter, Networks } from '../../src/networks/network.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const CONFIRMATIONS = 3
 
@@ -85,6 +86,7 @@ const adapterOf = (changes: Partial<EvmConfig> = {}): NetworkAdapter =>
       depositKey: { mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
       confirmations: CONFIRMATIONS,
       maxFeePerGasCeiling: '100',
+      withdrawals: withdrawalReader,
       tokens: { USDG },
       ...changes,
     },

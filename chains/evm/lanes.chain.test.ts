@@ -33,6 +33,7 @@ import {
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const CONFIRMATIONS = 2
 const ONE_ETH = 10n ** 18n
@@ -67,6 +68,7 @@ async function newWallets(eth: readonly number[], changes: Partial<EvmConfig> = 
     depositKey: { mnemonic: MNEMONIC },
     confirmations: CONFIRMATIONS,
     maxFeePerGasCeiling: '100',
+    withdrawals: withdrawalReader,
     tokens: { USDG },
     pollMs: 10,
     sweepMinimum: { ETH: '0.002', USDG: '1' },

@@ -33,6 +33,7 @@ import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts
 import { confirmSend, planRefill, postRefills } from '../../src/rails/treasury/refills.ts'
 import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
 import { selectTreasuryTransfers } from '../../src/rails/treasury/orders.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const CHAIN = 31337
 const CONFIRMATIONS = 2
@@ -90,7 +91,10 @@ async function open(eth: bigint, changes: Record<string, unknown> = {}) {
   const file = await networksFile([{ network: NETWORK, section, secrets: { HOT_WALLET_KEY: key } }])
   files.push(file)
   const openFor = async (db: Database) => {
-    const configured = await configuredNetworks(file.path, file.environment, db, 'sandbox')
+    const configured = await configuredNetworks(file.path, file.environment, db, 'sandbox', {
+      signs: true,
+      withdrawals: withdrawalReader,
+    })
     const adapter = configured.get(NETWORK)!.adapter
     return { configured, adapter, networks: new Map([[NETWORK, adapter]]) as Networks }
   }

@@ -6,7 +6,7 @@ import { gasLimits, priceFieldsOf } from './gas.ts'
 import type { HotWalletReservation } from './hot-wallet.ts'
 import { at, NodeError, says, type Call } from './node.ts'
 import { isFalse, takesTooMuch, WOULD_REVERT } from './refusals.ts'
-import type { Reserved } from '../../src/networks/longest-waiting.ts'
+import type { Reserved } from '../../src/networks/withdrawal-reader.ts'
 import type { PaymentRefusal } from '../../src/networks/network.ts'
 import { refusedDestination } from '../../src/networks/waiting.ts'
 

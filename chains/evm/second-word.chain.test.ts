@@ -27,6 +27,7 @@ import { verify } from '../../src/money/verify/verify.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
 import { evmNode, type Receipt } from './node.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const CONFIRMATIONS = 3
 
@@ -68,6 +69,7 @@ async function newWallet({ verified = false, ...changes }: Partial<EvmConfig> & 
     hotWallet,
     confirmations: CONFIRMATIONS,
     maxFeePerGasCeiling: '100',
+    withdrawals: withdrawalReader,
     tokens,
     pollMs: 10,
     mode: 'sandbox',

@@ -11,6 +11,7 @@ import type { EndedTransaction } from '../../src/networks/network.ts'
 import type { TakenBack } from '../../src/networks/wallet-status.ts'
 import { freeWhatHasEnded, selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
+import { endedTopUpsIn } from '../kit/sweeps.ts'
 
 /**
  * Ended transactions of the hot wallet that the chain has taken back: a reorganisation deeper than the confirmations removes
@@ -51,7 +52,7 @@ async function withForgotten(
   chain: EvmChain,
   lost: readonly LostTransaction[],
 ): Promise<LostTransaction[]> {
-  if (!(await freeWhatHasEnded(db, chain.network))) return [...lost]
+  if (!(await freeWhatHasEnded(db, chain.network, endedTopUpsIn(db)))) return [...lost]
   const open = await selectOpenTransactions(db, chain.network)
   const own = await signedBy(chain.hotWallet.address, open)
   // Of several with one nonce, the last has the highest fee.
@@ -147,7 +148,7 @@ export async function transactionsOf(
       const lost = page.filter(({ raw_transaction: raw }) => isOurs(raw) && wanted.has(parse(raw).nonce))
       for (const transaction of await signedBy(chain.hotWallet.address, lost)) {
         const { nonce } = parse(transaction.raw_transaction)
-        if (!found.has(nonce)) found.set(nonce, await lostOf(db, nonce, transaction))
+        if (!found.has(nonce)) found.set(nonce, await lostOf(db, chain, nonce, transaction))
       }
       if (page.length < PAYMENTS_PAGE) break
       before = page.at(-1)!.created_at
@@ -191,25 +192,13 @@ async function endedTopUps(db: Queryable, { network }: EvmChain, before: string 
  */
 async function lostOf(
   db: Queryable,
+  chain: EvmChain,
   nonce: number,
   { customer_id, transfer_id, address, crypto_tx_hash, raw_transaction }: Candidate,
 ): Promise<LostTransaction> {
   // A top-up stays in custody, whichever transaction with its nonce is mined.
   if (transfer_id === null) return { nonce, crypto_tx_hash, top_up: address!, raw_transaction }
-  const { rows } = await db.query<{
-    status: string
-    crypto_tx_hash: string | null
-    raw_transaction: Buffer | null
-  }>(
-    `
-    select t.status, t.crypto_tx_hash, r.raw_transaction
-    from transfers t
-    left join replaced_transactions r
-      on r.customer_id = $1 and r.transfer_id = $2 and r.crypto_tx_hash = t.crypto_tx_hash
-    where t.customer_id = $1 and t.id = $2`,
-    [customer_id, transfer_id],
-  )
-  const [transfer] = rows
+  const transfer = await chain.withdrawals.endOf(db, customer_id, transfer_id)
   if (transfer?.status !== 'COMPLETED')
     return { nonce, crypto_tx_hash, transfer_id, refunded: true, raw_transaction: undefined }
   // A transaction that it had replaced may be the mined one.

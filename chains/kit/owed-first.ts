@@ -1,11 +1,6 @@
 import type { Transaction } from '../../src/db/database.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
-import {
-  longestWaiting,
-  unsignedWithdrawals,
-  type Reserved,
-  type Unsigned,
-} from '../../src/networks/longest-waiting.ts'
+import type { Reserved, Unsigned, WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 import type { PayoutNetwork, Withdrawal } from '../../src/networks/network.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
 
@@ -45,15 +40,21 @@ const isTreasurySend = ({
 }: Pick<Withdrawal, 'customer_id' | 'consolidation_fee_max'>): boolean =>
   customer_id === PLATFORM_ID && (consolidation_fee_max ?? null) === null
 
+/** Whom a network asks what its hot wallet owes, and how long a withdrawal waits before no younger one is paid from it. */
+export interface OwedTerms {
+  withdrawals: WithdrawalReader
+  reserveAfterMs?: number | undefined
+}
+
 /** Reads what a network's hot wallet owes before it pays any of these. */
 export async function owedOn(
   tx: Transaction,
   network: PayoutNetwork,
+  { withdrawals: reader, reserveAfterMs }: OwedTerms,
   withdrawals: readonly Withdrawal[],
-  reserveAfterMs: number | undefined,
 ): Promise<Owed> {
-  const older = await longestWaiting(tx, network, reserveAfterMs)
-  const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, network) : []
+  const older = await reader.longestWaiting(tx, network, reserveAfterMs)
+  const unsigned = withdrawals.some(isTreasurySend) ? await reader.unsigned(tx, network) : []
   return { older, unsigned }
 }
 

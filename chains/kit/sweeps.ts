@@ -8,7 +8,7 @@ import {
 import { RecordFailure } from '../../src/db/each-alone.ts'
 import { newId, readClock } from '../../src/db/ids.ts'
 import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
-import type { NetworkFee, SignedTransaction, SweepRound } from '../../src/networks/network.ts'
+import type { NetworkFee, SignedTransaction, SweepRound, EndedTopUps } from '../../src/networks/network.ts'
 import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
 
 /**
@@ -210,3 +210,14 @@ export async function endSweep(
     return true
   })
 }
+
+/** Tells which of a customer's sweeps have ended. */
+export const endedTopUpsIn =
+  (db: Database): EndedTopUps =>
+  async (customerId, ids) => {
+    const { rows } = await db.query<{ id: string }>(
+      'select id from sweeps where customer_id = $1 and id = any ($2::uuid[]) and ended_at is not null',
+      [customerId, ids],
+    )
+    return rows.map(({ id }) => id)
+  }

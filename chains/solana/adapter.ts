@@ -21,6 +21,7 @@ import { checkStatus, usedBy } from './payment-status.ts'
 import { broadcast, estimateFee, replace } from './send.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 /** The node, the key and the limits. */
 export interface SolanaConfig extends SweepWorthConfig {
@@ -43,6 +44,8 @@ export interface SolanaConfig extends SweepWorthConfig {
   mode: Mode
   pollMs?: number
   stuckAfterMs?: number
+  /** Asked about the withdrawals. */
+  withdrawals: WithdrawalReader
   /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
   reserveAfterMs?: number
 }
@@ -70,6 +73,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     mints,
     feeCeiling: parseAmount(config.feeCeiling, decimalsOf(GAS_ASSET))!,
     lanes: config.lanes ?? LANES,
+    withdrawals: config.withdrawals,
     reserveAfterMs: config.reserveAfterMs,
     depositKeys,
     areGiven: config.areGiven,

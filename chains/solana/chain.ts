@@ -13,6 +13,7 @@ import type { SolanaDepositKeys } from './deposit-keys.ts'
 import type { SolanaSigner } from './keys.ts'
 import type { SolanaRpc } from './node.ts'
 import type { TokenOf } from './transaction.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 export const NETWORK = 'SOLANA'
 export const GAS_ASSET = NETWORKS[NETWORK].gasAsset
@@ -43,6 +44,7 @@ export interface SolanaChain {
   /** The most that a payment costs, in lamports, without rent. */
   feeCeiling: bigint
   lanes: number
+  withdrawals: WithdrawalReader
   reserveAfterMs: number | undefined
   /** Derives deposit addresses, and signs for them; absent in a process without the words. */
   depositKeys?: SolanaDepositKeys | undefined

@@ -10,6 +10,7 @@ import { TOKEN } from './instructions.ts'
 import { signerOfSeed } from './keys.ts'
 import { laneAccounts } from './lanes.ts'
 import { signPayment } from './transaction.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const LANES = 4
 /** How many blocks behind the newest one is final. */
@@ -26,6 +27,7 @@ async function start(): Promise<World> {
     hotWallet,
     depositKey: { mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
     feeCeiling: '0.001',
+    withdrawals: withdrawalReader,
     lanes: LANES,
     mints: { USDC: mint },
     sweepMinimum: { SOL: '0.01', USDC: '0.1' },

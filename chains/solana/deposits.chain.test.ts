@@ -40,6 +40,7 @@ import {
 import { signerOfSeed } from './keys.ts'
 import { sweepAccounts } from './lanes.ts'
 import { parse, parsePayment, signBriefly, signOnNonce } from './transaction.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
 const PROGRAMS = { USDC: TOKEN, PYUSD: TOKEN_2022, USDG: TOKEN_2022 } as const
@@ -86,6 +87,7 @@ beforeAll(async () => {
     hotWallet,
     depositKey: { mnemonic: MNEMONIC },
     feeCeiling: '0.001',
+    withdrawals: withdrawalReader,
     lanes: 2,
     mints,
     // A token that takes a fee is never swept, and says so in each round.

@@ -1,5 +1,5 @@
 import type { Address } from '@solana/addresses'
-import type { Transaction } from '../../src/db/database.ts'
+import type { Queryable, Transaction } from '../../src/db/database.ts'
 import { selectPayees } from '../../src/networks/network-transactions.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
 import { unknownSpends } from '../kit/unknown-spends.ts'
@@ -42,6 +42,14 @@ export const sweepAccounts = ({ hotWallet }: Pick<SolanaChain, 'hotWallet'>) =>
 
 export const nonceAccounts = (chain: Pick<SolanaChain, 'hotWallet' | 'lanes'>): Address[] =>
   [...laneAccounts(chain), ...sweepAccounts(chain)].map(({ account }) => account)
+
+/** The nonce accounts on record. */
+export async function usedLanes(db: Queryable): Promise<Address[]> {
+  const { rows } = await db.query<{ nonce_account: Address }>(
+    'select nonce_account from solana_lanes order by nonce_account',
+  )
+  return rows.map(({ nonce_account }) => nonce_account)
+}
 
 /** The lanes while one transaction signs. */
 export interface OpenLanes {

@@ -33,6 +33,7 @@ import type { Networks } from '../../src/networks/network.ts'
 import { stellarAdapter } from './adapter.ts'
 import type { StellarConfig } from './chain.ts'
 import { accountIn, innerOf, laneKeys, muxed, paymentIn } from './envelope.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const ISSUER = newAccount()
 const TOKEN = `PYUSD:${ISSUER}`
@@ -65,6 +66,7 @@ async function newWallet({ lanes = 3 } = {}) {
     hotWallet: { seed: hotWallet.secret() },
     lanes,
     feeCeiling: '0.01',
+    withdrawals: withdrawalReader,
     issuers: { PYUSD: ISSUER },
     pollMs: 10,
   }

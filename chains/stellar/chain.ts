@@ -6,6 +6,7 @@ import { NoSigningKey } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { laneKeys } from './envelope.ts'
 import { horizon, type Balance, type Horizon, type StellarAccount } from './horizon.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 /** STELLAR as the adapter's parts see it. Amounts are in stroops, a ten-millionth. */
 export interface StellarChain {
@@ -25,6 +26,7 @@ export interface StellarChain {
   feeCeiling: bigint
   /** Everything up to this ledger was reviewed by an operator. */
   firstLedger: number
+  withdrawals: WithdrawalReader
   reserveAfterMs: number | undefined
 }
 
@@ -42,6 +44,8 @@ export interface StellarConfig {
   issuers?: Record<string, string> | undefined
   firstLedger?: number | undefined
   pollMs?: number
+  /** Asked about the withdrawals. */
+  withdrawals: WithdrawalReader
   reserveAfterMs?: number
 }
 
@@ -71,6 +75,7 @@ export function openChain(config: StellarConfig): StellarChain {
     assets,
     feeCeiling: parseAmount(config.feeCeiling, DECIMALS)!,
     firstLedger: config.firstLedger ?? 0,
+    withdrawals: config.withdrawals,
     reserveAfterMs: config.reserveAfterMs,
   }
 }

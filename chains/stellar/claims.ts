@@ -12,6 +12,7 @@ import { arrivalIn } from './deposits.ts'
 import { isOurs, muxed, paymentIn } from './envelope.ts'
 import { PAGE, type OperationRecord, type TransactionRecord } from './horizon.ts'
 import { feeOf, findTransaction, hashIn } from './status.ts'
+import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
 
 /**
  * The hot wallet's transaction that, by an operator's word, has paid a withdrawal: a payment that Bursar signed, and this
@@ -83,10 +84,8 @@ async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promi
     const number = one.source_account === chain.address ? undefined : (await arrivalIn(chain, one))?.number
     if (number === undefined) continue
     const address = muxed(chain.address, number)
-    const { rowCount } = await db.query('select 1 from deposit_addresses where address = $1 limit 1', [
-      address,
-    ])
-    if (rowCount !== 0) throw new Error(`${hash} has paid the deposit address ${address}`)
+    if ((await depositAddressesAmong(db, [address])).size > 0)
+      throw new Error(`${hash} has paid the deposit address ${address}`)
   }
   const effects = await chain.horizon.records<Effect>(`/transactions/${hash}/effects?limit=${PAGE}`)
   const symbolOf = new Map([...chain.assets].map(([symbol, asset]) => [asset, symbol]))

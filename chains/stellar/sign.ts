@@ -26,6 +26,7 @@ import { accountIn, isOurs, paymentIn, signPayment } from './envelope.ts'
 import type { StellarAccount } from './horizon.ts'
 import { provenUserOf, VALID_SECONDS } from './status.ts'
 import { whyBlocked } from './unknown-spends.ts'
+import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
 
 /** The base fees of a wrapped payment: one for its operation, one for the wrapping. */
 const FEES = 2n
@@ -81,7 +82,7 @@ export async function sign(
   if ('code' in opened) return withdrawals.map(() => deferred(opened))
   const { wallet, left, places, closedAt } = opened
   const before = await passedBefore(tx, chain, withdrawals)
-  const owed = await owedOn(tx, 'STELLAR', withdrawals, chain.reserveAfterMs)
+  const owed = await owedOn(tx, 'STELLAR', chain, withdrawals)
   const judged = new Map<Withdrawal, Judged>()
   /** Those that are neither refused nor deferred, with their places, where the others are decided. */
   const decide = () => {
@@ -272,7 +273,7 @@ async function judge(
   if (memoFault !== undefined) return refused(`the memo ${memoFault}`)
   try {
     const { account: to, id } = accountIn(destination_address)
-    if (to === chain.address && !(await isGiven(tx, destination_address)))
+    if (to === chain.address && (await depositAddressesAmong(tx, [destination_address])).size === 0)
       return refused('it is of the wallet that withdrawals are paid from, and nobody has it')
     const account = to === chain.address ? wallet : await findAccount(chain, to)
     if (asset !== GAS_ASSET) {
@@ -300,9 +301,6 @@ async function judge(
     return deferred(reasonOfFailure(error))
   }
 }
-
-const isGiven = async (tx: Transaction, address: string): Promise<boolean> =>
-  (await tx.query('select 1 from deposit_addresses where address = $1 limit 1', [address])).rowCount !== 0
 
 /** Why an account cannot take an amount of a token. */
 function tokenFault(

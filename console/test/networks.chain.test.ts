@@ -2,7 +2,7 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { transaction } from '../../src/db/database.ts'
-import { lockMarket, writePrices } from '../../src/resources/markets/write-prices.ts'
+import { lockMarket, writePrices } from '../../src/money/records/write-prices.ts'
 import {
   HAS_CHROMIUM,
   isWithinWindow,

@@ -7,7 +7,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cloneDatabase, credit, type TestDatabase } from '../../test/support.ts'
 import { originOfLoop, type Origin } from '../contract/actor.ts'
-import { createCustomer } from '../access/customers/create-customer.ts'
+import { createCustomer } from '../money/records/customer.ts'
 import { transaction, type Transaction } from '../db/database.ts'
 import { momentAt, PLATFORM_ID, readClock, type Moment } from '../db/ids.ts'
 import { Ledger } from '../money/movements/queue.ts'

@@ -19,12 +19,8 @@ interface SealedTable {
   covers: readonly string[]
   /** Which rows have a MAC, as SQL over a row `r`. */
   live: string
-  /** Which rows are of the customer `$1`, or of the platform, as SQL over a row `r`. */
-  of: string
 }
 
-/** SQL: which rows `r` are of operators of the customer `$1`, or of the platform. */
-export const OF_OPERATORS = `r.operator_id in (select id from operators where coalesce(customer_id, '${PLATFORM_ID}') = $1)`
 const microsOf = (column: string) => `(extract(epoch from r.${column}) * 1000000)::bigint`
 const hexOf = (column: string) => `encode(r.${column}, 'hex')`
 
@@ -40,35 +36,30 @@ const SEALED = {
       microsOf('previous_secret_expires_at'),
     ],
     live: 'r.disabled_at is null',
-    of: 'r.customer_id = $1',
   },
   operators: {
     purpose: 'operators',
     key: ['id'],
     covers: ['r.name', 'r.role', 'r.customer_id', 'r.openid_issuer', 'r.openid_subject'],
     live: 'r.disabled_at is null',
-    of: `coalesce(r.customer_id, '${PLATFORM_ID}') = $1`,
   },
   operator_sessions: {
     purpose: 'operatorSessions',
     key: ['id'],
     covers: ['r.operator_id', hexOf('secret_hash'), microsOf('expires_at'), 'r.method', 'r.passkey_id'],
     live: 'r.ended_at is null',
-    of: OF_OPERATORS,
   },
   operator_links: {
     purpose: 'operatorLinks',
     key: ['hash'],
     covers: ['r.operator_id', microsOf('expires_at')],
     live: 'r.used_at is null',
-    of: OF_OPERATORS,
   },
   operator_passkeys: {
     purpose: 'operatorPasskeys',
     key: ['id'],
     covers: ['r.operator_id', 'r.credential_id', hexOf('public_key')],
     live: 'r.removed_at is null',
-    of: OF_OPERATORS,
   },
   // The MAC does not cover the status. It covers the cooling time, and a rejection is in the audit log.
   crypto_destination_addresses: {
@@ -82,7 +73,6 @@ const SEALED = {
       microsOf('cooling_until'),
     ],
     live: "r.status <> 'REJECTED'",
-    of: 'r.customer_id = $1',
   },
   deposit_addresses: {
     purpose: 'depositAddresses',
@@ -97,7 +87,6 @@ const SEALED = {
       'r.account_id',
     ],
     live: 'true',
-    of: 'r.customer_id = $1',
   },
   // A deletion is in the audit log.
   orchestration_rules: {
@@ -114,14 +103,12 @@ const SEALED = {
       'r.account_id',
     ],
     live: "r.status = 'ACTIVE'",
-    of: 'r.customer_id = $1',
   },
   fiat_deposit_instructions: {
     purpose: 'fiatDepositInstructions',
     key: ['customer_id', 'id'],
     covers: ['r.profile_id', 'r.memo_id', 'r.identity_id', 'r.account_id'],
     live: 'true',
-    of: 'r.customer_id = $1',
   },
   // The MAC does not cover the state: credited_deposits has the deposits that were credited.
   incoming_transfers: {
@@ -129,14 +116,12 @@ const SEALED = {
     key: ['customer_id', 'network', 'crypto_tx_hash', 'crypto_tx_index'],
     covers: ['r.address', 'r.asset', 'r.amount'],
     live: "r.state = 'WAITING'",
-    of: 'r.customer_id = $1',
   },
   reward_rates: {
     purpose: 'rewardRates',
     key: ['effective_from', 'set_at'],
     covers: ['r.rate'],
     live: 'true',
-    of: `$1::uuid = '${PLATFORM_ID}'`,
   },
   // A used quote may be reset to unused: its fee holds until it expires.
   fee_quotes: {
@@ -152,7 +137,6 @@ const SEALED = {
       microsOf('expires_at'),
     ],
     live: 'r.transfer_id is null',
-    of: 'r.customer_id = $1',
   },
   // The newest real price: decisions use no other.
   markets: {
@@ -160,14 +144,12 @@ const SEALED = {
     key: ['market'],
     covers: ['r.newest_minute', 'r.newest_price'],
     live: "r.source = 'REAL' and r.newest_minute is not null",
-    of: `$1::uuid = '${PLATFORM_ID}'`,
   },
   deployment: {
     purpose: 'deployment',
     key: ['id'],
     covers: ['r.mode', 'r.issuer'],
     live: 'true',
-    of: `$1::uuid = '${PLATFORM_ID}'`,
   },
   // The end of a freeze. What is frozen needs no MAC.
   freezes: {
@@ -175,17 +157,18 @@ const SEALED = {
     key: ['reason', 'created_at', 'kind', 'subject'],
     covers: [microsOf('lifted_at')],
     live: 'r.lifted_at is not null',
-    of: `$1::uuid = '${PLATFORM_ID}'`,
   },
   customer_freezes: {
     purpose: 'customerFreezes',
     key: ['customer_id', 'reason', 'created_at', 'subject'],
     covers: [microsOf('lifted_at')],
     live: 'r.lifted_at is not null',
-    of: 'r.customer_id = $1',
   },
 } as const satisfies Record<string, SealedTable>
 export type SealedName = keyof typeof SEALED
+
+const isOfPlatform = (table: SealedName): boolean =>
+  !(SEALED[table] as SealedTable).key.includes('customer_id')
 
 /** SQL for the text that the MAC of a row `r` covers. JSON delimits the members, so no two rows have the same text. */
 const textOfRow = (table: SealedName): string => {
@@ -283,13 +266,17 @@ export class RowMacs {
       throw new Error(`${table} ${id} was changed or invented in the database: ${objection} (bursar verify)`)
   }
 
-  /** The live rows of a customer, or of the platform, that are not as they were sealed, with what is wrong. */
+  /**
+   * The live rows of a customer, or of the platform, that are not as they were sealed, with what is wrong. `of` says which rows `r`
+   * are of the customer `$1`, in SQL: by default those with its id, and of tables without customers all as the platform's.
+   */
   async notGenuine(
     db: Queryable,
     table: SealedName,
     customerId: string,
+    of = isOfPlatform(table) ? `$1::uuid = '${PLATFORM_ID}'` : 'r.customer_id = $1',
   ): Promise<{ id: string; objection: string }[]> {
-    const { key, live, of } = SEALED[table]
+    const { key, live } = SEALED[table]
     const own = key.filter((name) => name !== 'customer_id').map((name) => `r.${name}`)
     const { rows } = await db.query<Seal & { id: string }>(
       `select concat_ws(' ', ${own.join(', ')}) as id, ${sealOf(table)} from ${table} r where ${of} and ${live} order by 1`,

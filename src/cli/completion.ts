@@ -1,7 +1,7 @@
 import tab from '@bomb.sh/tab/commander'
 import type { Command } from 'commander'
 import { EVENT_TYPES } from '../contract/event-types.ts'
-import { MARKETS } from '../resources/markets/markets.ts'
+import { MARKETS } from '../contract/markets.ts'
 
 /**
  * Defines `bursar completion <shell>`. It prints a script that completes commands and options by calling

@@ -15,7 +15,7 @@ import {
   type FreezeTarget,
 } from '../money/records/freezes.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { selectAuditRecords } from '../audit/audit-record.ts'
+import { selectAuditRecords } from '../access/audit-log/audit-records.ts'
 import { COMMON, textUpTo, uuid } from './arguments.ts'
 import { inDatabase, requireCustomer, type AtDatabase } from './command-line.ts'
 import { group, oneOf } from './define.ts'

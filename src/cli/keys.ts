@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import { transaction, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
-import { sealBalances } from '../audit/balance-macs.ts'
 import { listSigningKeys, retireSigningKey, rotateSigningKeys } from '../access/tokens/signing-keys.ts'
 import { audited, recordNow } from '../audit/audited.ts'
 import { sealOrders } from '../money/records/orchestration.ts'
@@ -11,6 +10,7 @@ import { verify } from '../money/verify/verify.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, inMigratedDatabase, inOwnersDatabase } from './command-line.ts'
 import { group } from './define.ts'
+import { sealBalances } from '../money/ledger/sealed-balances.ts'
 
 export function keyCommands(program: Command): void {
   const keys = group(program, ['keys', 'the keys that sign access tokens'], inDatabase, {

@@ -12,7 +12,7 @@ import {
   startBursar,
   type TestDatabase,
 } from '../../test/support.ts'
-import { MARKETS } from '../resources/markets/markets.ts'
+import { MARKETS } from '../contract/markets.ts'
 import type { MarketStatus } from '../resources/markets/price-status.ts'
 
 const FIXTURE = fileURLToPath(new URL('../../test/fixtures/XBTUSD_60.csv.gz', import.meta.url))

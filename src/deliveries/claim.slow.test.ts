@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pino } from 'pino'
-import { createCustomer } from '../access/customers/create-customer.ts'
+import { createCustomer } from '../money/records/customer.ts'
 import type { Database } from '../db/database.ts'
 import { readHorizon } from '../db/horizon.ts'
 import { momentAt } from '../db/ids.ts'

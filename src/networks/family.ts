@@ -8,6 +8,7 @@ import type { NetworkAdapter } from './network.ts'
 import type { Secret } from './secrets.ts'
 import type { Depth, Section } from './section.ts'
 import type { PaymentOn } from './signed-payment.ts'
+import type { WithdrawalReader } from './withdrawal-reader.ts'
 
 /** A family of chains: what is asked of each of its networks without a node, and how one is connected. */
 export interface Family<Own extends Section = Section> {
@@ -42,6 +43,7 @@ export interface Opening extends Use {
 export interface Use {
   /** The process runs the worker: it signs for the hot wallet, and for deposit addresses. */
   signs: boolean
+  withdrawals: WithdrawalReader
   /** Tells which deposit addresses Bursar gave out; without it, all in the database count. */
   areGiven?: AreGiven
 }
@@ -77,6 +79,6 @@ export interface ConnectedNetwork {
 export interface OwnKeys {
   /** Whether they gave out a deposit address. Absent where no address is given out. */
   gave?: (given: { address: string; derivation: string }) => boolean | Promise<boolean>
-  /** Those of the wallets that were used, by the records, that are not among them. Absent where this process does not sign. */
-  foreignWallets?: (wallets: readonly string[]) => string[]
+  /** Finds wallets that were used, by the records, and are not among them. Absent where this process does not sign. */
+  foreignWallets?: { find: () => Promise<string[]>; advice: string }
 }

@@ -5,8 +5,9 @@ import {
   type Queryable,
   type Transaction,
 } from '../db/database.ts'
-import type { PayoutNetwork, SignedTransaction } from './network.ts'
+import type { PayoutNetwork, SignedTransaction, EndedTopUps } from './network.ts'
 import { arraysOf, grouped } from '../db/rows.ts'
+import type { Moment } from '../db/ids.ts'
 
 /**
  * The transactions of the shared wallets, each once, with its payees. They belong to no customer, and
@@ -142,6 +143,32 @@ export async function keepUsedBy(
   )
 }
 
+/** Stores that an operator says that a transaction is the platform's own. `id` is that of its postings. */
+export async function storeAcknowledged(
+  tx: Transaction,
+  network: PayoutNetwork,
+  hash: string,
+  { id, now }: { id: string; now: Moment },
+): Promise<void> {
+  await tx.query(
+    `insert into acknowledged_transactions (network, crypto_tx_hash, id, acknowledged_at) values ($1, $2, $3, $4)`,
+    [network, hash, id, now.text],
+  )
+}
+
+/** The id of the postings of an acknowledged transaction; undefined where it is none. */
+export async function acknowledgedAs(
+  db: Queryable,
+  network: PayoutNetwork,
+  hash: string,
+): Promise<string | undefined> {
+  const { rows } = await db.query<{ id: string }>(
+    'select id from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
+    [network, hash],
+  )
+  return rows[0]?.id
+}
+
 export async function selectPayees(
   db: Queryable,
   network: PayoutNetwork,
@@ -180,9 +207,13 @@ export interface Payees {
 /**
  * Frees the coins and nonces of transactions whose payments have all ended. Returns whether all parts of the database
  * have answered. Where a part out of reach has one of the payees, the coins and nonces stay taken until a later call. No
- * database transaction may be open.
+ * database transaction may be open. Without `endedTopUps`, no transaction that pays gas has ended.
  */
-export async function freeWhatHasEnded(db: Database, network: PayoutNetwork): Promise<boolean> {
+export async function freeWhatHasEnded(
+  db: Database,
+  network: PayoutNetwork,
+  endedTopUps?: EndedTopUps,
+): Promise<boolean> {
   const { rows: open } = await db.query<{ crypto_tx_hash: string } & Payees>(
     `
     select crypto_tx_hash, kind, payments, customer_ids, transfer_ids
@@ -199,6 +230,7 @@ export async function freeWhatHasEnded(db: Database, network: PayoutNetwork): Pr
         isTopUp: kind === 'TOP_UP',
       })),
     ),
+    endedTopUps,
   )
   // A transaction without payees is an older version's, which does not record when it has ended.
   const ended = open.filter(
@@ -234,18 +266,17 @@ interface PaidByTransaction {
 async function endedOf(
   db: Database,
   paid: readonly PaidByTransaction[],
+  endedTopUps: EndedTopUps | undefined,
 ): Promise<{ done: Set<string>; isAll: boolean }> {
   const done = new Set<string>()
   let isAll = true
   for (const [customerId, own] of grouped(paid, ({ customer_id }) => customer_id))
     try {
-      for (const isTopUp of [false, true]) {
-        const ids = own.flatMap((one) => (one.isTopUp === isTopUp ? one.id : []))
-        if (ids.length === 0) continue
-        const text = isTopUp ? ENDED_TOP_UPS : ENDED_WITHDRAWALS
-        const { rows } = await db.query<{ id: string }>(text, [customerId, ids])
-        for (const { id } of rows) done.add(id)
-      }
+      const idsOf = (isTopUp: boolean) => own.flatMap((one) => (one.isTopUp === isTopUp ? one.id : []))
+      const [withdrawals, topUps] = [idsOf(false), idsOf(true)]
+      if (withdrawals.length > 0)
+        for (const id of await endedWithdrawals(db, customerId, withdrawals)) done.add(id)
+      if (topUps.length > 0) for (const id of (await endedTopUps?.(customerId, topUps)) ?? []) done.add(id)
     } catch (error) {
       if (!connectionLost(error)) throw error
       isAll = false
@@ -253,9 +284,11 @@ async function endedOf(
   return { done, isAll }
 }
 
-const ENDED_WITHDRAWALS = `
-  select transfer_id as id
-  from outgoing_transfers
-  where customer_id = $1 and transfer_id = any ($2::uuid[]) and state = 'DONE'`
-const ENDED_TOP_UPS = `
-  select id from sweeps where customer_id = $1 and id = any ($2::uuid[]) and ended_at is not null`
+async function endedWithdrawals(db: Queryable, customerId: string, ids: string[]): Promise<string[]> {
+  const { rows } = await db.query<{ transfer_id: string }>(
+    `select transfer_id from outgoing_transfers
+     where customer_id = $1 and transfer_id = any ($2::uuid[]) and state = 'DONE'`,
+    [customerId, ids],
+  )
+  return rows.map(({ transfer_id }) => transfer_id)
+}

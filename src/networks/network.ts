@@ -153,6 +153,9 @@ export type PaymentStatus =
       mayBeMined?: true
     }
 
+/** Which of a customer's sweeps that a transaction sends gas for have ended, by their ids. */
+export type EndedTopUps = (customerId: string, ids: readonly string[]) => Promise<string[]>
+
 /** What is known of the nonce of stored bytes that no block has. */
 export type NonceEnd = Extract<PaymentStatus, { state: 'VOID' | 'UNRESOLVED' }>
 
@@ -354,6 +357,8 @@ export interface Payer {
    * the order of their nonces, later ones need the earlier ones, also while the records of those cannot be read.
    */
   rebroadcast?(kept: readonly SignedTransaction[]): Promise<void>
+  /** Which of a customer's sweeps that the hot wallet sends gas for have ended. Absent where it sends none. */
+  endedTopUps?: EndedTopUps
   /** How long to wait before checking a status again, or before trying again to sign a withdrawal that had to wait. */
   pollMs: number
   /** Nothing outside this database moves: true of the sandbox's networks and its bank. */

@@ -38,7 +38,7 @@ export async function configuredNetworks(
   environment: Record<string, string | undefined>,
   db: Database,
   mode: Mode,
-  use: Use = { signs: true },
+  use: Use,
 ): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> {
   const networks = new Map<CryptoNetwork, ConfiguredNetwork>()
   for await (const [network, section] of eachSection(path, mode)) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
 import { originOfLoop } from '../contract/actor.ts'
-import { createCustomer } from '../access/customers/create-customer.ts'
+import { createCustomer } from '../money/records/customer.ts'
 import { transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { recordChanges } from '../audit/audit.ts'

@@ -4,7 +4,7 @@ import { transaction } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
 import { createApiClient, disableApiClient } from '../tokens/api-clients.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
-import { createCustomer } from './create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { listCustomers } from './list-customers.ts'
 
 let database: TestDatabase

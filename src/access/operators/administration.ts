@@ -10,7 +10,7 @@ import { ofOperators } from '../../http/openapi.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import type { Policies } from '../../governance/policy/policy.ts'
-import { namesAll } from '../../audit/actor-names.ts'
+import { namesAll } from '../audit-log/actor-names.ts'
 import type { RowMacs } from '../../audit/row-macs.ts'
 import { AdministeredOperator, administeredToWire } from './fields.ts'
 import {

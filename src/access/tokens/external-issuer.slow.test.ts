@@ -10,7 +10,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { freePort } from '../../../test/free-port.ts'
 import { startTokenProvider } from '../../../test/openid-provider.ts'
 import { atEnd, runBursar, signerOf, startTestService, testSettings } from '../../../test/support.ts'
-import { createCustomer } from '../customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { ExternalIssuer, keysAddress } from './external-issuer.ts'
 
 /** Starts a service that listens at its base URL. */

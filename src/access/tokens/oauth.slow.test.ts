@@ -27,7 +27,7 @@ import {
   TEST_ORIGIN,
 } from '../../../test/support.ts'
 import type { TestService } from '../../../test/support.ts'
-import { createCustomer } from '../customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { SCOPES, type ClientScope } from '../../contract/scopes.ts'
 import { createApiClient, disableApiClient } from './api-clients.ts'
 import { buildApp } from '../../program/build-app.ts'

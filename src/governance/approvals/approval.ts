@@ -2,15 +2,14 @@ import { strict as assert } from 'node:assert'
 import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
 import type { SignedStatement } from '../../contract/approval.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
-import type { Moment } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { insertEvents, type NewEvent } from '../../money/ledger/events.ts'
 import { objectionToSignature, statementText, type StatementOf } from './approval-statement.ts'
 import { hasRole, personsOf, personsWhoAre, type Approver } from './approver.ts'
 import type { RecordKind } from '../../money/records/need.ts'
 import type { Approval, ApprovalDecision, ApprovalStatus } from '../../contract/approval.ts'
-import type { TransferApproval } from '../../money/movements/decision.ts'
-import { arraysOf } from '../../db/rows.ts'
+import { newId, type Moment } from '../../db/ids.ts'
+import { insertTransferApprovals, type NewTransferApproval } from '../../money/records/transfer-approvals.ts'
 
 export interface ApprovalRow {
   id: string
@@ -66,6 +65,21 @@ export async function selectDecisions(
     [customerId, approvalIds],
   )
   return rows
+}
+
+/** Stores a decision about an approval, as it was signed. */
+export async function insertDecision(
+  tx: Transaction,
+  { customer_id, id }: ApprovalRow,
+  { approver_id, decision, signed }: Pick<KeptDecision, 'approver_id' | 'decision' | 'signed'>,
+  now: Moment,
+): Promise<void> {
+  await tx.query(
+    `
+    insert into approval_decisions (customer_id, approval_id, id, created_at, approver_id, decision, signed)
+    values ($1, $2, $3, $4, $5, $6, $7)`,
+    [customer_id, id, newId(now), now.text, approver_id, decision, JSON.stringify(signed)],
+  )
 }
 
 const subjectOf = ({ transfer_id, change }: Pick<ApprovalRow, 'transfer_id' | 'change'>) =>
@@ -193,11 +207,6 @@ export async function setApprovalStatus(
   return rows[0]!
 }
 
-export interface NewTransferApproval extends TransferApproval {
-  transfer_id: string
-  created_at: Moment
-}
-
 /** The approvals of withdrawals. The transaction that accepts a withdrawal writes its approval. */
 export const TRANSFER_APPROVALS: RecordKind<string, ApprovalRow, NewTransferApproval> = {
   async read(tx, customerId, transferIds) {
@@ -208,23 +217,6 @@ export const TRANSFER_APPROVALS: RecordKind<string, ApprovalRow, NewTransferAppr
     return new Map(rows.map((row) => [row.transfer_id!, row]))
   },
   write(tx, customerId, approvals) {
-    const insert = tx.query(
-      `
-      insert into approvals (customer_id, id, created_at, transfer_id, required, role, rule_id, policy_version,
-                             initiator_type, initiator_id, deadline, status)
-      select $1, n.*, 'PENDING'
-      from unnest($2::uuid[], $3::timestamptz[], $4::uuid[], $5::smallint[], $6::text[], $7::text[], $8::bigint[], $9::text[],
-                  $10::text[], $11::timestamptz[]) as n`,
-      [
-        customerId,
-        approvals.map(({ id }) => id),
-        approvals.map(({ created_at }) => created_at.text),
-        ...arraysOf(approvals, 'transfer_id', 'required', 'role', 'rule_id', 'policy_version'),
-        approvals.map(({ initiator }) => initiator.type),
-        approvals.map(({ initiator }) => initiator.id),
-        approvals.map(({ deadline }) => deadline),
-      ],
-    )
     const events = approvals.map(({ id, transfer_id, required }) =>
       approvalEvent({
         id,
@@ -234,7 +226,10 @@ export const TRANSFER_APPROVALS: RecordKind<string, ApprovalRow, NewTransferAppr
         required,
       }),
     )
-    return [insert, insertEvents(tx, customerId, approvals[0]!.created_at, events)]
+    return [
+      insertTransferApprovals(tx, customerId, approvals),
+      insertEvents(tx, customerId, approvals[0]!.created_at, events),
+    ]
   },
 }
 

@@ -11,8 +11,9 @@ import {
 } from './approval.ts'
 import type { StatementOf } from './approval-statement.ts'
 import { change } from '../../money/records/need.ts'
-import type { Decision, View, TransferApproval } from '../../money/movements/decision.ts'
-import { readAccepted, type AcceptedWithdrawal } from '../../audit/withdrawal-macs.ts'
+import type { Decision, View } from '../../money/movements/decision.ts'
+import type { AcceptedWithdrawal, RequiredApproval } from '../../audit/withdrawal-macs.ts'
+import { readAccepted } from '../../money/movements/accepted-withdrawals.ts'
 
 /** What a rule of the policy requires of a withdrawal that needs approvers. */
 export interface ApprovalRequirement {
@@ -36,7 +37,7 @@ export function awaitApproval(
 ): Decision {
   const { transfer } = decision
   const micros = BigInt(now.micros) + BigInt(deadline_seconds) * 1_000_000n
-  const approval: TransferApproval = {
+  const approval: RequiredApproval = {
     id: newId(),
     required: approvals,
     role,
@@ -64,7 +65,7 @@ export function awaitApproval(
 }
 
 /** Returns the members of the statement about a withdrawal, from the record by which it is paid. */
-function statementOf(accepted: AcceptedWithdrawal & { approval: TransferApproval }): StatementOf {
+function statementOf(accepted: AcceptedWithdrawal & { approval: RequiredApproval }): StatementOf {
   const { approval, customer_id, id, profile_id, network, asset, amount, memo } = accepted
   const { id: approval_id, required, role, rule_id, policy_version, initiator, deadline } = approval
   const payment = { profile_id, network, asset, amount, destination: destinationOf(accepted), memo }

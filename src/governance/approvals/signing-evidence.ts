@@ -1,8 +1,9 @@
 import type { Queryable } from '../../db/database.ts'
 import type { SigningEvidence } from '../../contract/approval.ts'
-import { acceptanceOf, acceptedText, readAccepted } from '../../audit/withdrawal-macs.ts'
 import { statementText } from './approval-statement.ts'
 import { judgeWithdrawals } from './approved-withdrawal.ts'
+import { acceptanceOf, acceptedText } from '../../audit/withdrawal-macs.ts'
+import { readAccepted } from '../../money/movements/accepted-withdrawals.ts'
 
 /** What a signer process is told of these withdrawals of the customer, by their ids. */
 export async function evidenceOf(

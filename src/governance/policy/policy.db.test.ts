@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cloneDatabase, type TestDatabase } from '../../../test/support.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { masterKeysOf } from '../../keys/master-keys.ts'
 import { canonicalJson } from '../../contract/canonical-json.ts'
 import { completeDocument, type NewPolicyDocument } from './policy-document.ts'
-import { Policies, POLICY_PLACE } from './policy.ts'
+import { Policies } from './policy.ts'
+import { POLICY_PLACE } from '../../money/records/policies.ts'
 
 const keysOf = (...lines: string[]) => masterKeysOf(lines, 'BURSAR_MASTER_KEY')
 const newKey = () => randomBytes(32).toString('hex')

@@ -11,6 +11,7 @@ import type { MasterKeys } from '../../keys/master-keys.ts'
 import { RowMacs } from '../../audit/row-macs.ts'
 import { newestUsdPrices } from '../../money/records/usd-prices.ts'
 import { PolicyDocument } from './policy-document.ts'
+import { insertPolicy, type PolicyRow as RowOf } from '../../money/records/policies.ts'
 
 /**
  * A customer's policy: the rules for its payments, and what needs approval (API behaviour, Policy). Each change makes a
@@ -55,13 +56,7 @@ const PRICES_KEPT_MS = 10_000
 /** Versions that one statement reads where any number may exist. Each can have a hundred rules. */
 const VERSIONS_READ = 20
 
-interface PolicyRow {
-  version: number
-  document: PolicyDocument
-  mac: string
-  created_at: string
-}
-
+type PolicyRow = RowOf<PolicyDocument>
 type RowOfAll = PolicyRow & { customer_id: string }
 
 /** Reads a version, the newest if none is given. */
@@ -163,10 +158,7 @@ export class Policies {
     if (replaces !== undefined && replaces !== version)
       throw problem.alreadyExists('version', policyToWire((await this.newest(tx, customerId)) ?? NO_POLICY))
     const made = { version: version + 1, document, created_at: now.text }
-    await tx.query(
-      'insert into policies (customer_id, version, document, mac, created_at) values ($1, $2, $3, $4, $5)',
-      [customerId, made.version, document, this.#macs.make(textOf(customerId, made)), made.created_at],
-    )
+    await insertPolicy(tx, customerId, { ...made, mac: this.#macs.make(textOf(customerId, made)) })
     return made
   }
 
@@ -245,9 +237,6 @@ export class Policies {
     return row
   }
 }
-
-/** In SQL: the version and MAC of a row of `policies`, as `Policies.get` takes them. */
-export const POLICY_PLACE = "version || ' ' || mac"
 
 /** The text that a version's MAC covers: all of the version, unambiguously. */
 const textOf = (customerId: string, { version, document, created_at }: PolicyVersion): string =>

@@ -28,7 +28,7 @@ import {
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { insertAccount } from '../../resources/accounts/create-account.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../records/customer.ts'
 import {
   connectionLost,
   openDatabase,

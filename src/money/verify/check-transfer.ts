@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt } from '../../db/ids.ts'
-import { WITHDRAWAL_TYPES } from '../records/payout-sql.ts'
-import { faultOfLink } from '../../audit/audit-chains.ts'
+import { faultOfLink } from './audit-chains.ts'
+import { WITHDRAWAL_TYPES } from '../../contract/payout-sql.ts'
 
 /** The checks of `bursar verify` and `bursar audit verify`, for one transfer. Each reads the index of its records only. */
 

@@ -1,6 +1,6 @@
 import { HOPS_MAX } from '../movements/deposit.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { WITHDRAWAL_TYPES } from '../records/payout-sql.ts'
+import { WITHDRAWAL_TYPES } from '../../contract/payout-sql.ts'
 
 /**
  * The rules that compare events with records, one to one (API behaviour, Events). They cover the changes since

@@ -1,11 +1,20 @@
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable } from '../../db/database.ts'
 import { forgedOrders } from '../records/orchestration.ts'
-import { endedLater, OF_OPERATORS, SEALED_TABLES, type RowMacs } from '../../audit/row-macs.ts'
+import { endedLater, SEALED_TABLES, type RowMacs, type SealedName } from '../../audit/row-macs.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /** The rules of rows that must not come from the database alone: their MACs, and what the audit log says of them. */
+
+/** SQL: which rows `r` are of operators of the customer `$1`, or of the platform. */
+const OF_OPERATORS = `r.operator_id in (select id from operators where coalesce(customer_id, '${PLATFORM_ID}') = $1)`
+const OF: Partial<Record<SealedName, string>> = {
+  operators: `coalesce(r.customer_id, '${PLATFORM_ID}') = $1`,
+  operator_sessions: OF_OPERATORS,
+  operator_links: OF_OPERATORS,
+  operator_passkeys: OF_OPERATORS,
+}
 
 /** Tables whose rows never begin again: which are in use, and the actions that end them. */
 const ENDED: readonly [table: string, live: string, ...actions: AuditAction[]][] = [
@@ -106,7 +115,7 @@ export async function rowDisagreements(
 ): Promise<{ rule: string; detail: string }[]> {
   const found: { rule: string; detail: string }[] = []
   for (const table of SEALED_TABLES)
-    for (const { id, objection } of await macs.notGenuine(db, table, customerId))
+    for (const { id, objection } of await macs.notGenuine(db, table, customerId, OF[table]))
       found.push({ rule: `every row of ${table} matches its MAC`, detail: `${table} ${id}: ${objection}` })
   for (const { id, objection } of await forgedOrders(db, customerId, macs))
     found.push({ rule: 'every orchestration that is to be paid was ordered', detail: `${id}: ${objection}` })

@@ -2,14 +2,14 @@ import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { SignedPayment } from '../../networks/signed-payment.ts'
 import { disagreementOf, type TokenAddresses } from '../../networks/signed-payments.ts'
 import { inOrder, planWith, transaction, type Database, type Transaction } from '../../db/database.ts'
-import { forgedBalances } from '../../audit/balance-macs.ts'
 import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
-import { notAccepted } from '../../audit/withdrawal-macs.ts'
-import { PAYOUT_NETWORK, PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/payout-sql.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
 import { rowDisagreements } from './row-rules.ts'
+import { PAYOUT_NETWORK, PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../../contract/payout-sql.ts'
+import { notAccepted } from '../movements/accepted-withdrawals.ts'
+import { forgedBalances } from '../ledger/sealed-balances.ts'
 
 /** A broken rule: its name, and the record that breaks it. */
 interface Disagreement {

@@ -3,14 +3,7 @@ import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import { connectionLost, type Database } from '../../db/database.ts'
 import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import { SANDBOX_ACCOUNT } from '../bank/bank-account.ts'
-import {
-  confirmationsOf,
-  CONFIRMATIONS,
-  isConfirmed,
-  scanDeposits,
-  seeDeposits,
-  selectDepositAddresses,
-} from './deposits.ts'
+import { confirmationsOf, CONFIRMATIONS, isConfirmed, scanDeposits, seeDeposits } from './deposits.ts'
 import { formatHash } from './hash.ts'
 import {
   magicOutcome,
@@ -31,6 +24,7 @@ import type {
   Withdrawal,
 } from '../network.ts'
 import { refusedDestination } from '../waiting.ts'
+import { depositAddressesAmong } from '../deposit-addresses.ts'
 
 export interface SimulatedOptions {
   /** Time until a transaction is confirmed. */
@@ -158,7 +152,7 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
   )
   // While a part of the database is gone, its deposit addresses are unknown: `arrives` stays null, and no scan finds
   // the transaction as a deposit.
-  const depositAddresses = await selectDepositAddresses(
+  const depositAddresses = await depositAddressesAmong(
     db,
     sent.map(({ destination_address }) => destination_address),
   ).catch((error: unknown) => {

@@ -148,12 +148,3 @@ async function setArrived(db: Queryable, network: CryptoNetwork, hashes: string[
     [network, hashes],
   )
 }
-
-/** Reads which of these addresses are deposit addresses of Bursar. */
-export async function selectDepositAddresses(db: Database, addresses: string[]): Promise<Set<string>> {
-  const { rows } = await db.query<{ address: string }>(
-    'select distinct address from deposit_addresses where address = any ($1::text[])',
-    [addresses],
-  )
-  return new Set(rows.map(({ address }) => address))
-}

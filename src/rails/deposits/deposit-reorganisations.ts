@@ -15,6 +15,7 @@ import {
 import { type Origin, originOfLoop } from '../../contract/actor.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
+import { readCursors, resetCursor } from '../../networks/network-cursors.ts'
 
 const LOOP = originOfLoop('deposits')
 
@@ -120,11 +121,7 @@ export async function resumeAfterReorganisation(
   await lookForGone(db, network, adapter)
   const cursor = await cursorToResume(db, network, adapter, fromBlock)
   await transaction(db, async (tx) => {
-    if (cursor !== null)
-      await tx.query(
-        `update network_cursors set cursor = $2, earlier = '{}', leased_until = null where network = $1`,
-        [network, cursor],
-      )
+    if (cursor !== null) await resetCursor(tx, network, cursor)
     await unfreeze(tx, macs, origin, { kind: 'NETWORK', network }, 'REORGANISATION')
     await recordNow(tx, PLATFORM_ID, audited(origin, 'network.resume', network))
     await readBalancesAgain(tx, network)
@@ -160,11 +157,7 @@ async function cursorToResume(
     return null
   }
   if (fromBlock !== undefined) return adapter.cursorAt(fromBlock - 1n)
-  const { rows } = await db.query<{ cursor: string; earlier: string[] }>(
-    'select cursor, earlier from network_cursors where network = $1',
-    [network],
-  )
-  const { cursor, earlier } = rows[0] ?? { cursor: '', earlier: [] }
+  const { cursor = '', earlier } = await readCursors(db, network)
   const newest = await adapter.newestInChain([cursor, ...earlier].filter((one) => one !== ''))
   if (newest === undefined)
     throw new Refusal(

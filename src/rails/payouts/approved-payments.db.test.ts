@@ -15,11 +15,11 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import { RowMacs } from '../../audit/row-macs.ts'
-import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
 import { runOrchestrations } from '../../resources/orchestrations/run-orchestrations.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 import type { ApprovalDecision } from '../../contract/approval.ts'
+import { signOnlyAccepted } from './sign-only-accepted.ts'
 
 const macs = new RowMacs(MASTER_KEYS)
 let service: TestService

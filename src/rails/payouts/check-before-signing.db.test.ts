@@ -20,7 +20,6 @@ import { settle as settleAll } from '../../../test/work-off.ts'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
 import { openDatabase, transaction } from '../../db/database.ts'
 import { RowMacs } from '../../audit/row-macs.ts'
-import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
 import type { Networks } from '../../networks/network.ts'
 import {
   freeze,
@@ -32,6 +31,7 @@ import {
 import { verify } from '../../money/verify/verify.ts'
 import { NodeRefusal } from '../../networks/node-failure.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
+import { signOnlyAccepted } from './sign-only-accepted.ts'
 
 const SOLANA = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
 

@@ -3,7 +3,7 @@ import type { Origin } from '../../contract/actor.ts'
 import type { SignedStatement } from '../../contract/approval.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import { momentAt, newId, readClock, type Moment } from '../../db/ids.ts'
+import { momentAt, readClock, type Moment } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
 import { judgeWithdrawals } from '../../governance/approvals/approved-withdrawal.ts'
@@ -17,12 +17,13 @@ import {
   setApprovalStatus,
   type ApprovalRow,
   type Objection,
+  insertDecision,
 } from '../../governance/approvals/approval.ts'
 import { statementText, type StatementOf } from '../../governance/approvals/approval-statement.ts'
 import { actorsBehind, selectApprovers } from '../../governance/approvals/approver.ts'
 import { holdWithdrawal } from './hold-withdrawal.ts'
 import type { Step } from './next-step.ts'
-import type { HeldWithdrawal } from './outgoing-transfers.ts'
+import type { HeldWithdrawal } from './claimed-withdrawals.ts'
 import { record } from './record-steps.ts'
 import type { Approval, ApprovalStatus, ApprovalDecision } from '../../contract/approval.ts'
 
@@ -143,20 +144,6 @@ function refuse(
     )
   if (kind === 'REPEATED' && isRepeat) throw problem.alreadyExists('approver_id', approval)
   throw problem.forbidden(`approver ${approver_id} cannot decide: ${objection}`)
-}
-
-async function insertDecision(
-  tx: Transaction,
-  { customer_id, id }: ApprovalRow,
-  { approver_id, decision, signed }: SignedDecision,
-  now: Moment,
-): Promise<void> {
-  await tx.query(
-    `
-    insert into approval_decisions (customer_id, approval_id, id, created_at, approver_id, decision, signed)
-    values ($1, $2, $3, $4, $5, $6, $7)`,
-    [customer_id, id, newId(now), now.text, approver_id, decision, JSON.stringify(signed)],
-  )
 }
 
 const OPEN: readonly ApprovalStatus[] = ['PENDING', 'APPROVED']

@@ -22,7 +22,7 @@ import {
   stepAfterStatus,
   type Step,
 } from './next-step.ts'
-import type { KeptWithdrawal } from './outgoing-transfers.ts'
+import type { KeptWithdrawal } from './claimed-withdrawals.ts'
 
 /** Asks a network's adapter what became of stored transactions, and turns its answers into steps. Records nothing. */
 

@@ -3,13 +3,8 @@ import { Refusal } from '../../contract/refusal.ts'
 import { deadlocked, tookTooLong, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { limitLockWaits } from '../../db/lock-rows.ts'
 import { signedBefore } from '../../networks/network-transactions.ts'
-import {
-  beginOutgoing,
-  lockOutgoing,
-  selectHeld,
-  type HeldWithdrawal,
-  type OutgoingId,
-} from './outgoing-transfers.ts'
+import { beginOutgoing, selectHeld, type HeldWithdrawal } from './claimed-withdrawals.ts'
+import { lockOutgoing, type OutgoingId } from '../../networks/outgoing-transfers.ts'
 
 /** Locks a withdrawal against workers while a client or an operator decides about it. */
 

@@ -2,9 +2,9 @@ import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import type { PayoutNetwork, Networks } from '../../networks/network.ts'
 import { readHash } from './read-hash.ts'
-import { keepTransactions } from '../../networks/network-transactions.ts'
+import { keepTransactions, acknowledgedAs } from '../../networks/network-transactions.ts'
 import { signAlone } from './lease.ts'
-import { findOutgoing, findPayee, setTransaction } from './found-withdrawals.ts'
+import { findOutgoing, findPayee, keepPaid } from './found-withdrawals.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
@@ -53,7 +53,7 @@ export async function markWithdrawalPaid(
     if (payee !== undefined)
       throw new Refusal(`${paid.crypto_tx_hash} is the transaction of withdrawal ${payee}`)
     await keepTransactions(tx, network, [{ ...paid, customer_id, transfer_id }], 'MARKED')
-    await setTransaction(tx, withdrawal, paid)
+    await keepPaid(tx, withdrawal, paid)
     await keep?.(tx)
     await recordNow(tx, customer_id, audited(origin, 'transfer.mark_paid', transfer_id))
   })
@@ -62,9 +62,6 @@ export async function markWithdrawalPaid(
 
 /** Throws a Refusal for a transaction that the ledger has as the platform's own: it has paid no withdrawal. */
 async function requireNotAcknowledged(db: Database | Transaction, network: PayoutNetwork, hash: string) {
-  const { rowCount } = await db.query(
-    'select 1 from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
-    [network, hash],
-  )
-  if (rowCount !== 0) throw new Refusal(`${hash} was acknowledged as the platform's own`)
+  if ((await acknowledgedAs(db, network, hash)) !== undefined)
+    throw new Refusal(`${hash} was acknowledged as the platform's own`)
 }

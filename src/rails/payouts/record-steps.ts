@@ -14,7 +14,6 @@ import {
   type Posting,
 } from '../../money/ledger/entries.ts'
 import { ownRowMacs } from '../../audit/row-macs.ts'
-import { requireAccepted } from '../../audit/withdrawal-macs.ts'
 import { LedgerTransaction, type ChangedTransfer } from '../../money/ledger/ledger-transaction.ts'
 import { endApprovalsOf } from '../../governance/approvals/approval.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
@@ -24,7 +23,8 @@ import type { PayoutNetwork } from '../../networks/network.ts'
 import { keepTransactions, keepUsedBy } from '../../networks/network-transactions.ts'
 import { isSimulatedPayment } from '../../networks/simulated/adapter.ts'
 import type { Step } from './next-step.ts'
-import { TakenMeanwhile, updateOutgoing } from './outgoing-transfers.ts'
+import { TakenMeanwhile, updateOutgoing } from '../../networks/outgoing-transfers.ts'
+import { requireAccepted } from '../../money/movements/accepted-withdrawals.ts'
 
 /**
  * Records the steps of one customer in the ledger, on the transfers, their orchestrations and in outgoing_transfers; the caller's

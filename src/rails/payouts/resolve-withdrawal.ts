@@ -3,11 +3,12 @@ import { transaction, type Database, type Transaction } from '../../db/database.
 import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../networks/network.ts'
 import { readHash } from './read-hash.ts'
 import { statusOfEach } from './follow-withdrawals.ts'
-import { stepAfterStatus, type State } from './next-step.ts'
+import { stepAfterStatus } from './next-step.ts'
 import { findOutgoing } from './found-withdrawals.ts'
 import { record } from './record-steps.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { refusedDestination } from '../../networks/waiting.ts'
+import type { OutgoingState } from '../../networks/outgoing-transfers.ts'
 
 /**
  * What an operator says of a withdrawal whose end its network cannot tell. `usedBy`: the transaction that has used its nonce,
@@ -24,7 +25,7 @@ export interface ResolvedWithdrawal {
   status: 'COMPLETED' | 'FAILED' | 'PENDING'
 }
 
-type Stated = BroadcastWithdrawal & { state: State }
+type Stated = BroadcastWithdrawal & { state: OutgoingState }
 type Unresolved = Extract<PaymentStatus, { state: 'UNRESOLVED' }>
 
 /**

@@ -1,7 +1,7 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import { connectionLost, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { customerName } from '../../db/each-alone.ts'
-import { keepRenewing } from '../leases.ts'
+import { keepRenewing, LEASE_MS } from '../leases.ts'
 import { byCustomer, grouped } from '../../db/rows.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
@@ -10,21 +10,13 @@ import { NodeFailure } from '../../networks/node-failure.ts'
 import type { Rail } from '../context.ts'
 import { brakeAfterFailures, keepFailed } from './stop-after-failures.ts'
 import { follow } from './follow-withdrawals.ts'
-import {
-  claimDue,
-  claimNew,
-  leaseKept,
-  release,
-  renewKept,
-  signAlone,
-  type Lease,
-  type Work,
-} from './lease.ts'
+import { claimDue, claimNew, leaseKept, signAlone, type Lease, type Work } from './lease.ts'
 import type { Step } from './next-step.ts'
-import type { Claimed } from './outgoing-transfers.ts'
+import type { Claimed } from './claimed-withdrawals.ts'
 import { record, recordAll } from './record-steps.ts'
 import type { SettlementRound } from './settlement-round.ts'
 import { replaceStuck, reviewAndSign } from './sign-withdrawals.ts'
+import { endLease, renewLease } from '../../networks/outgoing-transfers.ts'
 
 /**
  * Settlement over a real network. Its node may take its time, so no database transaction is open while it is asked: withdrawals
@@ -82,7 +74,7 @@ function ignoreNodeFailure(error: unknown): void {
  * here.
  */
 async function prepareToSign(db: Database, { network, adapter }: Rail): Promise<void> {
-  if ((await freeWhatHasEnded(db, network)) || adapter.rebroadcast === undefined) return
+  if ((await freeWhatHasEnded(db, network, adapter.endedTopUps)) || adapter.rebroadcast === undefined) return
   await adapter.rebroadcast(await selectOpenTransactions(db, network)).catch(ignoreNodeFailure)
 }
 
@@ -149,7 +141,7 @@ async function claimToSign(
 async function followBatch(round: SettlementRound, rail: Rail, customers: string[]): Promise<void> {
   const { db, failures } = round
   const leases: Lease[] = []
-  const stop = keepRenewing(leases, (lease) => renewKept(db, lease))
+  const stop = keepRenewing(leases, (lease) => renewLease(db, lease, LEASE_MS))
   const recorded = new Set<string>()
   const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>, name?: string) => {
     const steps = await round.attempt(() => transaction(db, makeSteps), name)
@@ -190,7 +182,7 @@ async function followBatch(round: SettlementRound, rail: Rail, customers: string
     for (const lease of leases) {
       const kept = lease.kept.filter(({ transfer_id }) => !recorded.has(transfer_id))
       // The lease ends by itself where it cannot be ended here.
-      if (kept.length > 0) await round.attempt(() => release(db, { ...lease, kept }))
+      if (kept.length > 0) await round.attempt(() => endLease(db, { ...lease, kept }))
     }
   }
 }

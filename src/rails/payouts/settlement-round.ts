@@ -1,7 +1,7 @@
 import { connectionLost, type Database } from '../../db/database.ts'
 import { RecordFailure } from '../../db/each-alone.ts'
 import type { Step } from './next-step.ts'
-import { TakenMeanwhile } from './outgoing-transfers.ts'
+import { TakenMeanwhile } from '../../networks/outgoing-transfers.ts'
 
 /** What one round of settlement has done so far. */
 export class SettlementRound {

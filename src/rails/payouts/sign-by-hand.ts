@@ -8,7 +8,6 @@ import type { BroadcastWithdrawal, NetworkAdapter } from '../../networks/network
 import { freeWhatHasEnded, keepTransactions, selectPayees } from '../../networks/network-transactions.ts'
 import type { OpenByHand, SignedByHand } from '../../networks/signed-by-hand.ts'
 import type { RowMacs } from '../../audit/row-macs.ts'
-import { objectionsTo, signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import { signAlone } from './lease.ts'
@@ -20,8 +19,10 @@ import {
   withReplaced,
   type ClaimedRow,
   type KeptWithdrawal,
-} from './outgoing-transfers.ts'
+} from './claimed-withdrawals.ts'
 import { recordAll } from './record-steps.ts'
+import { signOnlyAccepted } from './sign-only-accepted.ts'
+import { objectionsTo } from '../../money/movements/accepted-withdrawals.ts'
 
 /** Payments that a person signs outside of Bursar, by operators' commands: what is asked for, its PSBT, and what was signed. */
 
@@ -48,7 +49,7 @@ interface WaitingPsbt {
 /** The transactions that wait to be signed by hand, the oldest first. Of several with the same coins, the newest. */
 export async function listPsbts({ db, network, adapter }: Pick<ByHand, 'db' | 'network' | 'adapter'>) {
   const { open, price } = byHandOf(network, adapter)
-  await freeWhatHasEnded(db, network)
+  await freeWhatHasEnded(db, network, adapter.endedTopUps)
   const psbts: WaitingPsbt[] = []
   for (const one of (await open(db)).filter(({ isAsked, isNewest }) => isAsked && isNewest)) {
     const { txid: id, payments, age_ms } = one

@@ -15,7 +15,7 @@ import {
   stepAfterSigning,
   type Step,
 } from './next-step.ts'
-import { payingTogether, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
+import { payingTogether, type Claimed, type KeptWithdrawal } from './claimed-withdrawals.ts'
 
 /**
  * Reviews new withdrawals, and signs them and those that waited. `tx` must store the signed bytes: the nonces and coins that

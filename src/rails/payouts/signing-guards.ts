@@ -1,4 +1,3 @@
-import { signOnlyAccepted, type OnObjection } from '../../audit/withdrawal-macs.ts'
 import type { RowMacs } from '../../audit/row-macs.ts'
 import type { NetworkAdapter, Networks, Signing } from '../../networks/network.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
@@ -6,6 +5,7 @@ import { deferred, SIGNER_RECHECK_MS } from '../../networks/waiting.ts'
 import type { Screening } from '../screening/screening.ts'
 import { signOnlyScreened } from '../screening/sign-only-screened.ts'
 import { evidenceOfEach } from './follow-withdrawals.ts'
+import { signOnlyAccepted, type OnObjection } from './sign-only-accepted.ts'
 
 interface GuardOptions {
   macs: RowMacs

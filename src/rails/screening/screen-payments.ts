@@ -13,12 +13,13 @@ import {
   type DueQuestion,
   type PaymentToScreen,
   type Screening,
+  SCREENING,
 } from './screening.ts'
 import { wakeDeposit } from '../deposits/incoming-transfers.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { byCustomer } from '../../db/rows.ts'
-import { wakeScreened } from '../payouts/outgoing-transfers.ts'
 import { selectScreenedDeposit, selectScreenedWithdrawals } from './screened-payments.ts'
+import { wake } from '../../networks/outgoing-transfers.ts'
 
 /** Most questions under way in this process, and of one customer. */
 const PLACES_MAX = 32
@@ -98,7 +99,7 @@ export class Screener {
           this.#begin({
             question,
             payment: withdrawal.payment,
-            wake: (db) => wakeScreened(db, [customerId, subject]),
+            wake: (db) => wake(db, [customerId, subject], SCREENING),
           })
         else if (deposit !== undefined)
           this.#begin({

@@ -6,7 +6,7 @@ import type { PayoutNetwork } from '../../networks/network.ts'
 import type { PaymentToScreen } from './screening.ts'
 import { selectWaitingDeposit, type IncomingTransfer } from '../deposits/incoming-transfers.ts'
 import { selectOwners, type AddressOwner } from '../deposits/owners.ts'
-import { PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
+import { PAYOUT_NETWORK } from '../../contract/payout-sql.ts'
 
 /**
  * What the screening endpoint is asked about payments. The same functions describe a payment for the question and for the

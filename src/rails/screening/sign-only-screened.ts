@@ -5,8 +5,8 @@ import { PLATFORM_ID } from '../../db/ids.ts'
 import { lacksSettings, screenedSince } from './requirement.ts'
 import { RECHECK_MS, SCREENING, type Screening, type ScreeningStanding } from './screening.ts'
 import { byCustomer } from '../../db/rows.ts'
-import { isAsInRow } from '../../audit/withdrawal-macs.ts'
 import { selectScreenedWithdrawals } from './screened-payments.ts'
+import { isAsInRow } from '../../money/movements/accepted-withdrawals.ts'
 
 /**
  * Wraps an adapter so that it signs only withdrawals that the screening endpoint has allowed. The others wait: their questions

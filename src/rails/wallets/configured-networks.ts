@@ -14,6 +14,7 @@ import { givenBy } from '../../money/records/deposit-address.ts'
 import { RowMacs } from '../../audit/row-macs.ts'
 import { blame, type Settings } from '../../settings.ts'
 import { foreignKeys } from './keys-on-record.ts'
+import { withdrawalReader } from '../payouts/withdrawal-reader.ts'
 
 type Opened = ReadonlyMap<CryptoNetwork, ConfiguredNetwork>
 
@@ -24,6 +25,7 @@ export async function openNetworks(settings: Settings, db: Database): Promise<Op
   const { configuredNetworks } = await import('../../networks/open-networks.ts')
   return configuredNetworks(settings.networksFile, settings.environment, db, settings.mode, {
     signs: settings.worker,
+    withdrawals: withdrawalReader,
     // The master key is read when it is needed: a command that only asks a node needs none.
     areGiven: async (deposits, places) =>
       givenBy(new RowMacs(await openMasterKeys(settings)))(deposits, places),

@@ -25,7 +25,7 @@ export async function foreignKeys(
       notCompared.set(network, error)
     }
   }
-  return { foreign: [...foreign, ...(await foreignWallets(db, opened))], notCompared }
+  return { foreign: [...foreign, ...(await foreignWallets(opened))], notCompared }
 }
 
 type Opened = Parameters<typeof foreignKeys>[1]
@@ -79,27 +79,13 @@ function noKey(error: unknown): false {
   return false
 }
 
-async function foreignWallets(db: Queryable, opened: Opened): Promise<string[]> {
-  const { rows } = await db.query<{ network: CryptoNetwork; wallets: string[] }>(
-    `
-    select network, array_agg(wallet order by wallet) as wallets
-    from (
-      select network, address as wallet from evm_nonces where next_nonce > 0
-      union all
-      select network, nonce_account from solana_lanes
-    ) used
-    where network = any ($1)
-    group by network
-    order by network`,
-    [[...opened.keys()]],
-  )
-  return rows.flatMap(({ network, wallets }) => {
-    const { foreignWallets, former } = opened.get(network)!.keys
-    const foreign = (foreignWallets?.(wallets) ?? []).filter((wallet) => !former.includes(wallet))
-    const how =
-      NETWORKS[network].family === 'evm'
-        ? 'configure it as hot wallet, further hot wallet or gas wallet, or, out of use, in former_hot_wallets'
-        : 'configure its key, or name it in former_keys'
-    return foreign.map((wallet) => `${network}: ${wallet} was used, and is of no configured wallet: ${how}`)
-  })
+async function foreignWallets(opened: Opened): Promise<string[]> {
+  const found: string[] = []
+  for (const [network, { keys }] of opened)
+    for (const wallet of (await keys.foreignWallets?.find()) ?? [])
+      if (!keys.former.includes(wallet))
+        found.push(
+          `${network}: ${wallet} was used, and is of no configured wallet: ${keys.foreignWallets!.advice}`,
+        )
+  return found
 }

@@ -4,15 +4,14 @@ import { findBankWire, findBankWireOf, insertBankWires } from '../../money/recor
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
 import { describeFreeze, selectFreezes, type Freeze } from '../../money/records/freezes.ts'
 import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
-import { objectionsTo } from '../../audit/withdrawal-macs.ts'
-import { readOrder, wiresTakenBy, type WireOrder } from '../../networks/bank/manual-wires.ts'
-import type { Withdrawal } from '../../networks/network.ts'
+import { readOrder, signedOrder, wiresByHand, type WireOrder } from '../../networks/bank/manual-wires.ts'
+import type { NetworkAdapter, Signing, Withdrawal } from '../../networks/network.ts'
 import { disagreementOf } from '../../networks/signed-payments.ts'
 import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import type { Screening } from '../screening/screening.ts'
 import { reviewAndSign } from '../payouts/sign-withdrawals.ts'
 import { findWithdrawal, holdWithdrawal } from '../payouts/hold-withdrawal.ts'
-import type { HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
+import type { HeldWithdrawal } from '../payouts/claimed-withdrawals.ts'
 import { markWithdrawal } from '../payouts/withdrawal-marks.ts'
 import { record } from '../payouts/record-steps.ts'
 import { keepResolution } from '../payouts/resolve-withdrawal.ts'
@@ -21,6 +20,7 @@ import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { refusedDestination } from '../../networks/waiting.ts'
+import { objectionsTo } from '../../money/movements/accepted-withdrawals.ts'
 
 /** Wires that operators send by hand: list, take, mark as sent or failed (docs/guides/live-without-a-bank-interface.md). */
 
@@ -135,6 +135,33 @@ export function ownerName(owner: Record<string, unknown>): string {
     institution_details?.name ??
     [person_details?.first_name, person_details?.last_name].filter((name) => name !== undefined).join(' ')
   )
+}
+
+/** The bank, for the command by which an operator takes wires: they are signed in its transaction. */
+const wiresTakenBy = (operator: string): NetworkAdapter => ({
+  ...wiresByHand,
+  sign: (tx, wires) => take(tx, wires, operator),
+})
+
+async function take(tx: Transaction, wires: readonly Withdrawal[], taken_by: string): Promise<Signing[]> {
+  const signings: Signing[] = []
+  for (const { customer_id, transfer_id, asset, amount, memo, fiat_account_id } of wires) {
+    const { rows } = await tx.query<WireOrder['payee'] & { taken_at: string }>(
+      `
+      select fiat_account_owner, fiat_network_instructions, clock_timestamp() as taken_at
+      from fiat_accounts
+      where customer_id = $1 and id = $2`,
+      [customer_id, fiat_account_id],
+    )
+    if (rows[0] === undefined) throw new Error(`wire ${transfer_id} names no bank account`)
+    const { taken_at, ...payee } = rows[0]
+    const order: WireOrder = {
+      ...{ customer_id, transfer_id, asset, amount, memo, fiat_account_id: fiat_account_id!, payee },
+      ...{ taken_by, taken_at },
+    }
+    signings.push({ outcome: 'SIGNED', ...signedOrder(order) })
+  }
+  return signings
 }
 
 /**

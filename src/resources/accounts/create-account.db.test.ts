@@ -11,7 +11,7 @@ import {
 } from '../../../test/support.ts'
 import { SCOPES } from '../../contract/scopes.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
-import type { Account } from './account.ts'
+import type { Account } from '../../money/records/account.ts'
 
 const ACCOUNTS = '/v2/identity/accounts'
 const A_UUID = expect.stringMatching(

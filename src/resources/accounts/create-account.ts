@@ -18,7 +18,7 @@ import {
   SELECT_ACCOUNTS,
   type AccountRow,
   type ReadMember,
-} from './account.ts'
+} from '../../money/records/account.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { Closed } from '../../contract/fields.ts'
 import { requireRoom } from '../../money/records/record-limits.ts'

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { equalsFilterInMemory, walkList } from '../../../test/list-in-memory.ts'
 import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
-import type { Account } from './account.ts'
+import type { Account } from '../../money/records/account.ts'
 import { forCustomer } from '../../db/parts.ts'
 
 const COUNT = 120

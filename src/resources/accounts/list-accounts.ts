@@ -1,7 +1,7 @@
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { timeBounds, timeConditions } from '../../http/lists.ts'
 import { filterBy, listOperation } from '../operation.ts'
-import { Account, ACCOUNT_UPDATED_AT, accountToWire, SELECT_ACCOUNTS } from './account.ts'
+import { Account, ACCOUNT_UPDATED_AT, accountToWire, SELECT_ACCOUNTS } from '../../money/records/account.ts'
 
 export const listAccounts = listOperation({
   url: '/v2/identity/accounts',

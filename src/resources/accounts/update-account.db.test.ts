@@ -14,7 +14,7 @@ import {
   withdrawalOf,
   sharedTestService,
 } from '../../../test/support.ts'
-import type { Account } from './account.ts'
+import type { Account } from '../../money/records/account.ts'
 import { setAccountDisabled } from './set-account-disabled.ts'
 
 const ACCOUNTS = '/v2/identity/accounts'

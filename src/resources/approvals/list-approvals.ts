@@ -14,7 +14,7 @@ import {
   selectDecisions,
   type ApprovalRow,
 } from '../../governance/approvals/approval.ts'
-import { nameInitiators, namesAll } from '../../audit/actor-names.ts'
+import { nameInitiators, namesAll } from '../../access/audit-log/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
 export const listApprovals = operation({

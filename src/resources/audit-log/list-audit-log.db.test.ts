@@ -7,11 +7,15 @@ import fc from 'fast-check'
 import type { Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { subjectOfAction } from '../../contract/audit-actions.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { transaction } from '../../db/database.ts'
 import { PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
-import { selectAuditRecords, type AuditFilters, type AuditLogRecord } from '../../audit/audit-record.ts'
+import {
+  selectAuditRecords,
+  type AuditFilters,
+  type AuditLogRecord,
+} from '../../access/audit-log/audit-records.ts'
 import {
   fund,
   newCustomer,

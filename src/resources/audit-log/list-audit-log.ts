@@ -10,8 +10,13 @@ import {
   timeRange,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
-import { namesAll } from '../../audit/actor-names.ts'
-import { ActorTypeField, AuditLogRecord, OutcomeField, selectAuditRecords } from '../../audit/audit-record.ts'
+import { namesAll } from '../../access/audit-log/actor-names.ts'
+import {
+  ActorTypeField,
+  AuditLogRecord,
+  OutcomeField,
+  selectAuditRecords,
+} from '../../access/audit-log/audit-records.ts'
 
 export const listAuditLog = operation({
   method: 'GET',

@@ -2,12 +2,8 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Network } from '../../contract/fields.ts'
 import { filterBy, listOperation } from '../operation.ts'
-import {
-  DEPOSIT_ADDRESS_COLUMNS,
-  DepositAddress,
-  depositAddressToWire,
-  type DepositAddressRow,
-} from '../../money/records/deposit-address.ts'
+import { DepositAddress, depositAddressToWire } from '../../money/records/deposit-address.ts'
+import { DEPOSIT_ADDRESS_COLUMNS, type DepositAddressRow } from '../../networks/deposit-addresses.ts'
 
 export const listDepositAddresses = listOperation({
   url: '/v2/transfer/deposit-addresses',

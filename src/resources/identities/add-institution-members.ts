@@ -17,7 +17,7 @@ import {
   institutionMemberToWire,
   lockInstitution,
   NewInstitutionMember,
-} from './institution-member.ts'
+} from '../../money/records/institution-member.ts'
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 

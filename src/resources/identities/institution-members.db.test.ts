@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { everyTable, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { STATUSES } from '../../money/records/holders.ts'
-import type { Identity } from './identity.ts'
+import type { Identity } from '../../money/records/identity.ts'
 
 const IDENTITIES = '/v2/identity/identities'
 const MEMBERS = '/v2/identity/institution-members'

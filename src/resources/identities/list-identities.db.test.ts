@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { equalsFilterInMemory, walkList, type ListFilter, type Query } from '../../../test/list-in-memory.ts'
 import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
-import type { Identity } from './identity.ts'
+import type { Identity } from '../../money/records/identity.ts'
 
 const COUNT = 120
 const UPDATED = ['2026-03-02T00:00:00.000001Z', '2026-03-02T00:00:00.000002Z'] as const

@@ -8,7 +8,7 @@ import {
   includeParameters,
   SummaryStatus,
   type IdentityRow,
-} from './identity.ts'
+} from '../../money/records/identity.ts'
 
 export const listIdentities = listOperation({
   url: '/v2/identity/identities',

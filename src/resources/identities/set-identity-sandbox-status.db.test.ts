@@ -9,7 +9,7 @@ import {
   sharedTestService,
 } from '../../../test/support.ts'
 import { STATUSES } from '../../money/records/holders.ts'
-import type { Identity } from './identity.ts'
+import type { Identity } from '../../money/records/identity.ts'
 
 const IDENTITIES = '/v2/identity/identities'
 

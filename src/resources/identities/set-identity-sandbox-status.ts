@@ -7,7 +7,7 @@ import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { identitySummary, STATUSES, type Flags, type HolderStatus } from '../../money/records/holders.ts'
 import { insertIdentityEvents } from '../../money/records/summary-status.ts'
-import { Identity, identityWritten, requireIdentity } from './identity.ts'
+import { Identity, identityWritten, requireIdentity } from '../../money/records/identity.ts'
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 

@@ -14,7 +14,7 @@ import {
   sharedTestService,
 } from '../../../test/support.ts'
 import { STATUSES } from '../../money/records/holders.ts'
-import type { Identity } from './identity.ts'
+import type { Identity } from '../../money/records/identity.ts'
 import { setIdentityStatus } from './set-identity-status.ts'
 
 const IDENTITIES = '/v2/identity/identities'

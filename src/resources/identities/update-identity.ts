@@ -18,7 +18,7 @@ import {
   PersonDetails,
   requireIdentity,
   type IdentityRow,
-} from './identity.ts'
+} from '../../money/records/identity.ts'
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 

@@ -2,9 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Exchange } from 'ccxt'
 import { transaction, type Database } from '../../db/database.ts'
 import { minuteUnderWay } from './import-prices.ts'
-import { assetsOf, type Market } from './markets.ts'
+import { assetsOf, type Market } from '../../contract/markets.ts'
 import { isCandle, isPrice } from './price-layouts.ts'
-import { COVERS_MINUTES_MAX, lockMarket, writePrices, type PriceRecords } from './write-prices.ts'
+import {
+  COVERS_MINUTES_MAX,
+  lockMarket,
+  writePrices,
+  type PriceRecords,
+} from '../../money/records/write-prices.ts'
 
 export interface FollowExchangeOptions {
   /** The exchange's name in ccxt. */

@@ -2,9 +2,9 @@ import { Type, type Static } from 'typebox'
 import { NamedObject, Timestamp } from '../../contract/fields.ts'
 import { forAll } from '../../db/database.ts'
 import { operation } from '../operation.ts'
-import { DAY } from './increments.ts'
+import { DAY } from '../../contract/increments.ts'
 import { MarketParams } from './list-historical-prices.ts'
-import { idOf } from './markets.ts'
+import { idOf } from '../../contract/markets.ts'
 import { simulateUpToNow } from './simulate-prices.ts'
 
 const price = (description: string) => Type.String({ description, examples: ['63450.12'] })

@@ -19,10 +19,10 @@ import { runs } from '../../../test/seed.ts'
 import { cloneDatabase, type TestDatabase } from '../../../test/support.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { importPrices, minuteUnderWay, type ImportOptions } from './import-prices.ts'
-import { MARKETS, type Market } from './markets.ts'
+import { MARKETS, type Market } from '../../contract/markets.ts'
 import { priceStatus } from './price-status.ts'
 import { timeOf } from './price-layouts.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
 let database: TestDatabase
 let folder: string

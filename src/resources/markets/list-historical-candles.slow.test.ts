@@ -15,9 +15,9 @@ import { newCustomer, startTestService, type TestCustomer, type TestService } fr
 import { transaction } from '../../db/database.ts'
 import { microsToTimestamp } from '../../http/lists.ts'
 import { importPrices } from './import-prices.ts'
-import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
-import { MARKETS, type Market } from './markets.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { INCREMENT_MINUTES, INCREMENTS, type Increment } from '../../contract/increments.ts'
+import { MARKETS, type Market } from '../../contract/markets.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
 interface Candle {
   timestamp: string

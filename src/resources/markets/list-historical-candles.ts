@@ -3,7 +3,7 @@ import { Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
 import { forAll } from '../../db/database.ts'
 import { pageOf, pageParameters, pageReply, type PageRequest } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
-import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
+import { INCREMENT_MINUTES, INCREMENTS, type Increment } from '../../contract/increments.ts'
 import {
   candidatesFor,
   finestWithin,
@@ -15,9 +15,9 @@ import {
   requireOneStep,
   type Ask,
 } from './list-historical-prices.ts'
-import { idOf } from './markets.ts'
+import { idOf } from '../../contract/markets.ts'
 import { simulateUpToNow } from './simulate-prices.ts'
-import { candlesOf } from './write-prices.ts'
+import { candlesOf } from '../../money/records/write-prices.ts'
 
 const price = (description: string) => Type.String({ description, examples: ['63450.125'] })
 

@@ -11,9 +11,9 @@ import { runs, SEED, seededRandom } from '../../../test/seed.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { microsToTimestamp } from '../../http/lists.ts'
-import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
-import type { Market } from './markets.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { INCREMENT_MINUTES, INCREMENTS, type Increment } from '../../contract/increments.ts'
+import type { Market } from '../../contract/markets.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
 interface Prices {
   market: string

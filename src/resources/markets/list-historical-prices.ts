@@ -13,10 +13,10 @@ import {
   incrementStart,
   startOfInSql,
   type Increment,
-} from './increments.ts'
-import { idOf, MARKETS } from './markets.ts'
+} from '../../contract/increments.ts'
+import { idOf, MARKETS } from '../../contract/markets.ts'
 import { simulateUpToNow } from './simulate-prices.ts'
-import { COUNTED } from './write-prices.ts'
+import { COUNTED } from '../../money/records/write-prices.ts'
 
 const INT32_MAX = 2_147_483_647
 const INT64_MAX = 9_223_372_036_854_775_807n

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newCustomer, startTestService, type TestService } from '../../../test/support.ts'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { transaction } from '../../db/database.ts'
-import { assetsOf, idOf, MARKETS } from './markets.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { assetsOf, idOf, MARKETS } from '../../contract/markets.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
 let service: TestService
 beforeAll(async () => {

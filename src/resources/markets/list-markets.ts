@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { forAll, type Queryable } from '../../db/database.ts'
 import { NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
-import { assetsOf, MARKETS, type Market } from './markets.ts'
+import { assetsOf, MARKETS, type Market } from '../../contract/markets.ts'
 import { LAST_MINUTE } from './simulate-prices.ts'
 
 const MarketRecord = NamedObject('Market', {

@@ -2,9 +2,9 @@ import { Type, type Static } from 'typebox'
 import { Closed, Filter, NamedObject, Timestamp } from '../../contract/fields.ts'
 import { forAll } from '../../db/database.ts'
 import { operation } from '../operation.ts'
-import { DAY } from './increments.ts'
+import { DAY } from '../../contract/increments.ts'
 import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
-import { assetsOf, idOf, MARKETS, type Market } from './markets.ts'
+import { assetsOf, idOf, MARKETS, type Market } from '../../contract/markets.ts'
 import { LAST_MINUTE } from './simulate-prices.ts'
 
 const MarketPrice = NamedObject('MarketPrice', {

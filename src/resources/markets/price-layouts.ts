@@ -1,5 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
-import { DAY } from './increments.ts'
+import { DAY } from '../../contract/increments.ts'
 
 /**
  * The column layouts of files without a header, by name. Of those with the file's number of columns, the one in which every

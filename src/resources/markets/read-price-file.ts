@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { parse as parseNow } from 'csv-parse/sync'
-import { DAY } from './increments.ts'
+import { DAY } from '../../contract/increments.ts'
 import { openPriceFile, PriceFileError } from './open-price-file.ts'
 import {
   columnsNamed,
@@ -21,7 +21,7 @@ import {
   type LayoutName,
   type Style,
 } from './price-layouts.ts'
-import { COVERS_MINUTES_MAX, type PriceRecords } from './write-prices.ts'
+import { COVERS_MINUTES_MAX, type PriceRecords } from '../../money/records/write-prices.ts'
 
 export interface PriceFileOptions {
   /** Overrides the layout that follows from the header or the number of columns. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { forAll } from '../../db/database.ts'
-import { registerCustomer } from '../../access/customers/create-customer.ts'
+import { registerCustomer } from '../../money/records/customer.ts'
 import { listCustomers } from '../../access/customers/list-customers.ts'
 import { Closed, Items, Text, TextOrNull, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operatorOperation } from '../operation.ts'

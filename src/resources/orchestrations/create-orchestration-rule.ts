@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { transaction, violatedConstraint, type Database, type Transaction } from '../../db/database.ts'
 import { insertOnce } from '../../money/records/insert-once.ts'
-import { newId, readClock } from '../../db/ids.ts'
-import { initiatorOf, type Origin } from '../../contract/actor.ts'
+import { readClock } from '../../db/ids.ts'
+import type { Origin } from '../../contract/actor.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { AssetSymbol, Closed, RefId, Text, Uuid } from '../../contract/fields.ts'
 import type { Context } from '../context.ts'
@@ -25,6 +25,7 @@ import {
   RuleSource,
   ruleToWire,
   termsOfRule,
+  storeRule,
 } from '../../money/records/orchestration-rule.ts'
 import { requireApprovedHolders } from '../../money/records/holders.ts'
 import { lockOpenProfile } from '../../money/records/profile.ts'
@@ -214,32 +215,7 @@ export async function insertRule(
 ): Promise<OrchestrationRule> {
   const { source, sourceId } = await makeSource(tx, context, customerId, rule)
   const now = await readClock(tx)
-  const { rows } = await tx.query<RuleRow>(
-    `
-    insert into orchestration_rules (customer_id, id, created_at, updated_at, ref_id, profile_id, status, nickname,
-                                     source_asset, destination_asset, source, destination, source_id,
-                                     identity_id, account_id, created_by)
-    values ($1, $2, $3, $3, $4, $5, 'ACTIVE', $6, $7, $8, $9, $10, $11, $12, $13, $14)
-    returning ${RULE_COLUMNS}`,
-    [
-      customerId,
-      newId(now),
-      now.text,
-      rule.ref_id,
-      rule.profile_id,
-      rule.nickname,
-      rule.source_asset,
-      rule.destination_asset,
-      source,
-      rule.destination,
-      sourceId,
-      rule.identity_id,
-      rule.account_id,
-      initiatorOf(origin),
-    ],
-  )
-  const made = ruleToWire(rows[0]!)
-  await context.rowMacs.seal(tx, 'orchestration_rules', customerId, made.id)
+  const made = await storeRule(tx, context.rowMacs, customerId, now, { ...rule, source, sourceId }, origin)
   const { crypto, fiat } = made.source
   recordChanges(tx, customerId, now, [
     ...(crypto === undefined ? [] : [audited(origin, 'deposit_address.create', sourceId)]),

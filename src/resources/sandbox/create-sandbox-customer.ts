@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
 import { Closed, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'

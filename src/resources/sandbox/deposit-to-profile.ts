@@ -14,7 +14,7 @@ import { problem } from '../../contract/problems.ts'
 import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { deposit, type Deposit } from '../../money/movements/deposit.ts'
-import { selectDepositAddress, type DepositAddressRow } from '../../money/records/deposit-address.ts'
+import { selectDepositAddress } from '../../money/records/deposit-address.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type { Networks } from '../../networks/network.ts'
@@ -25,6 +25,7 @@ import { audited } from '../../audit/audited.ts'
 import { showDeposits } from '../../rails/deposits/see-deposits.ts'
 import { announceSimulatedWire } from './announce-simulated-wire.ts'
 import { requireDepositable, requireNoRefId } from './deposit-limit.ts'
+import type { DepositAddressRow } from '../../networks/deposit-addresses.ts'
 
 const DepositBody = Closed({
   asset: AssetSymbol,

@@ -24,7 +24,7 @@ import {
   testSettings,
 } from '../../../test/support.ts'
 import type { TestDatabase } from '../../../test/support.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import {
   begin,
   commit,

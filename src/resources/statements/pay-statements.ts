@@ -5,7 +5,6 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { readClock } from '../../db/ids.ts'
-import { forgedBalances } from '../../audit/balance-macs.ts'
 import { ownRowMacs } from '../../audit/row-macs.ts'
 import { onPlatform, onProfile } from '../../money/ledger/entries.ts'
 import type { Movement } from '../../money/movements/decision.ts'
@@ -23,6 +22,7 @@ import {
 } from './statement.ts'
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
+import { forgedBalances } from '../../money/ledger/sealed-balances.ts'
 
 export interface Paid {
   customer_id: string

@@ -17,7 +17,7 @@ import {
 import { hurry, workOff } from '../../../test/work-off.ts'
 import type { ClientScope } from '../../contract/scopes.ts'
 import { transaction } from '../../db/database.ts'
-import { lockMarket, writePrices } from '../markets/write-prices.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
 import { selectFeesOf } from './transfer-fees.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'

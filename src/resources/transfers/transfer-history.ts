@@ -13,7 +13,7 @@ import {
   type ApprovalRow,
 } from '../../governance/approvals/approval.ts'
 import { describeFreeze, freezesOf } from '../../money/records/freezes.ts'
-import { nameInitiators } from '../../audit/actor-names.ts'
+import { nameInitiators } from '../../access/audit-log/actor-names.ts'
 import {
   EVENT_COLUMNS,
   eventsOfRecord,

@@ -3,7 +3,8 @@ import { transaction, type Database } from '../../db/database.ts'
 import { HorizonUnknown, readHorizon } from '../../db/horizon.ts'
 import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { IS_NOT_BEGUN, PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
+import { PAYOUT_NETWORK } from '../../contract/payout-sql.ts'
+import { IS_NOT_BEGUN } from '../../networks/outgoing-transfers.ts'
 
 /** Least interval between reads of the records, which also take at most a tenth of the time. */
 const FRESH_MS = 5_000

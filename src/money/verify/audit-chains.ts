@@ -1,7 +1,14 @@
-import { DIGEST_BYTES, firstHash, linkHash, recordDigest, type AuditHead, type AuditRow } from './audit.ts'
-import { momentAt } from '../db/ids.ts'
-import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
-import { grouped } from '../db/rows.ts'
+import {
+  DIGEST_BYTES,
+  firstHash,
+  linkHash,
+  recordDigest,
+  type AuditHead,
+  type AuditRow,
+} from '../../audit/audit.ts'
+import { momentAt } from '../../db/ids.ts'
+import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { grouped } from '../../db/rows.ts'
 
 /** The first place of a chain that is not as it was written. */
 export interface ChainFault {

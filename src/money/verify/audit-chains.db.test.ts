@@ -3,16 +3,16 @@
  * deleted, inserted, reordered, truncated, an entry changed with all sums kept, and cut off behind an anchored head.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { asAdmin, cloneDatabase, movedBy, type TestDatabase } from '../../test/support.ts'
-import { originOfLoop, type Origin } from '../contract/actor.ts'
-import { createCustomer } from '../access/customers/create-customer.ts'
-import { transaction } from '../db/database.ts'
-import { PLATFORM_ID, readClock } from '../db/ids.ts'
-import { readAuditHeads, recordChanges } from './audit.ts'
-import { onPlatform, onProfile } from '../money/ledger/entries.ts'
-import { Ledger } from '../money/movements/queue.ts'
+import { asAdmin, cloneDatabase, movedBy, type TestDatabase } from '../../../test/support.ts'
+import { originOfLoop, type Origin } from '../../contract/actor.ts'
+import { createCustomer } from '../records/customer.ts'
+import { transaction } from '../../db/database.ts'
+import { PLATFORM_ID, readClock } from '../../db/ids.ts'
+import { readAuditHeads, recordChanges } from '../../audit/audit.ts'
+import { onPlatform, onProfile } from '../ledger/entries.ts'
+import { Ledger } from '../movements/queue.ts'
 import { verifyAuditChains, verifyNextLinks } from './audit-chains.ts'
-import { verify } from '../money/verify/verify.ts'
+import { verify } from './verify.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -13,12 +13,12 @@ import {
   withdrawalOf,
   type TestCustomer,
   type TestService,
-} from '../../test/support.ts'
-import { masterKeysOf } from '../keys/master-keys.ts'
-import { verify } from '../money/verify/verify.ts'
-import { sealBalances } from './balance-macs.ts'
-import { RowMacs } from './row-macs.ts'
-import { sealRowsWith } from './row-macs.ts'
+} from '../../../test/support.ts'
+import { masterKeysOf } from '../../keys/master-keys.ts'
+import { verify } from '../verify/verify.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
+import { sealRowsWith } from '../../audit/row-macs.ts'
+import { sealBalances } from './sealed-balances.ts'
 
 const NEWER = randomBytes(32).toString('hex')
 

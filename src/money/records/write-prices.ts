@@ -8,8 +8,8 @@ import {
   INCREMENT_MINUTES,
   incrementStart,
   startOfInSql,
-} from './increments.ts'
-import type { Market } from './markets.ts'
+} from '../../contract/increments.ts'
+import type { Market } from '../../contract/markets.ts'
 
 /** Prices of one market as columns, with one record per index, in the form of the database parameters. */
 export interface PriceRecords {

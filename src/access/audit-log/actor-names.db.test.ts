@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { newCustomer, ROW_MACS, sharedTestService } from '../../test/support.ts'
-import { createOperator } from '../access/operators/operators.ts'
-import { renameApiClient } from '../access/tokens/api-clients.ts'
-import { originOfLoop, type Actor } from '../contract/actor.ts'
-import { transaction } from '../db/database.ts'
-import { PLATFORM_ID } from '../db/ids.ts'
+import { newCustomer, ROW_MACS, sharedTestService } from '../../../test/support.ts'
+import { createOperator } from '../operators/operators.ts'
+import { renameApiClient } from '../tokens/api-clients.ts'
+import { originOfLoop, type Actor } from '../../contract/actor.ts'
+import { transaction } from '../../db/database.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 import { nameActors } from './actor-names.ts'
 
 test("a customer sees the names of its own clients and operators, and none of the platform's people", async () => {

@@ -1,7 +1,7 @@
-import type { Actor, NamedActor } from '../contract/actor.ts'
-import type { Approval } from '../contract/approval.ts'
-import { forAll, type Queryable } from '../db/database.ts'
-import { PLATFORM_ID } from '../db/ids.ts'
+import type { Actor, NamedActor } from '../../contract/actor.ts'
+import type { Approval } from '../../contract/approval.ts'
+import { forAll, type Queryable } from '../../db/database.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 
 /** Whether a token is of the platform's people, who see each other's names. */
 export const namesAll = (scopes: readonly string[]): boolean => scopes.includes('operators:read_customer')

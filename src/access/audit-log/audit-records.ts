@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox'
-import { ACTOR_TYPES, type ActorType } from '../contract/actor.ts'
-import { AUDIT_ACTIONS, subjectOfAction } from '../contract/audit-actions.ts'
-import { ActorName, NamedObject, OneOf, Timestamp, Uuid } from '../contract/fields.ts'
-import type { Queryable } from '../db/database.ts'
-import { firstIdAt, momentAt, UUID } from '../db/ids.ts'
-import { AUDIT_OUTCOMES } from './audit.ts'
+import { ACTOR_TYPES, type ActorType } from '../../contract/actor.ts'
+import { AUDIT_ACTIONS, subjectOfAction } from '../../contract/audit-actions.ts'
+import { ActorName, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import type { Queryable } from '../../db/database.ts'
+import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
+import { AUDIT_OUTCOMES } from '../../audit/audit.ts'
 import { nameActors, type NamedActors } from './actor-names.ts'
 
 export const ActorTypeField = OneOf(

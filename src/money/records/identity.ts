@@ -14,7 +14,7 @@ import {
   Uuid,
 } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { identitySummary, STATUSES } from '../../money/records/holders.ts'
+import { identitySummary, STATUSES } from './holders.ts'
 import {
   INSTITUTION_MEMBERS,
   InstitutionMember,

@@ -4,8 +4,8 @@ import { newId, type Moment } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
 import { Closed, Lines, Metadata, NamedObject, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { requireDistinctMembers } from '../../money/records/members.ts'
-import { accountSummary, STATUSES, type Flags, type HolderStatus } from '../../money/records/holders.ts'
+import { requireDistinctMembers } from './members.ts'
+import { accountSummary, STATUSES, type Flags, type HolderStatus } from './holders.ts'
 
 export const AccountType = OneOf(
   ['BROKERAGE', 'TRADITIONAL_IRA', 'ROTH_IRA', 'SEP_IRA', 'FINANCIAL_ADVISOR'],

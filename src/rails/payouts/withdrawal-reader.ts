@@ -1,6 +1,14 @@
-import { ifAllAnswer, type Transaction } from '../db/database.ts'
-import { PLATFORM_ID } from '../db/ids.ts'
-import type { PayoutNetwork } from './network.ts'
+import { ifAllAnswer, type Queryable, type Transaction } from '../../db/database.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
+import type { PayoutNetwork } from '../../networks/network.ts'
+import { SHORT } from '../../networks/outgoing-transfers.ts'
+import type {
+  EndOfWithdrawal,
+  PaidByTransaction,
+  Reserved,
+  Unsigned,
+  WithdrawalReader,
+} from '../../networks/withdrawal-reader.ts'
 
 /** After this wait for the hot wallet, the amount that a withdrawal needs is kept for it: no younger one takes it. */
 const RESERVE_AFTER_MS = 1_800_000
@@ -11,25 +19,7 @@ const RESERVE_AFTER_MS = 1_800_000
  */
 const RESERVE_FOR_MS = 86_400_000
 
-/** The codes of withdrawals that the hot wallet cannot pay, as a list in SQL. */
-export const SHORT = `('HOT_WALLET_SHORT', 'FEE_NOT_COVERED')`
-
-/** A withdrawal that the hot wallet's money is kept for. */
-export interface Reserved {
-  transfer_id: string
-  asset: string
-  /** A decimal string. */
-  amount: string
-  destination_address: string
-}
-
-/**
- * By asset, the oldest withdrawal that has waited for the hot wallet long enough for the money to be kept for it, for
- * `RESERVE_FOR_MS` at most. Otherwise small withdrawals would take every refill before it suffices for a large one. The
- * platform's own transfers never keep money. While a part of the database is gone, nothing is kept, and younger
- * withdrawals are paid.
- */
-export async function longestWaiting(
+async function longestWaiting(
   tx: Transaction,
   network: PayoutNetwork,
   reserveAfterMs = RESERVE_AFTER_MS,
@@ -51,22 +41,7 @@ export async function longestWaiting(
   return found?.rows ?? []
 }
 
-/** Customers' unsigned withdrawals of an asset: their sum, a decimal string, and their number. */
-export interface Unsigned {
-  asset: string
-  amount: string
-  count: number
-}
-
-/**
- * By asset, customers' PENDING withdrawals of the network that are not signed, for any reason: a send to cold storage leaves
- * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a part of the database
- * is gone.
- */
-export async function unsignedWithdrawals(
-  tx: Transaction,
-  network: PayoutNetwork,
-): Promise<Unsigned[] | undefined> {
+async function unsigned(tx: Transaction, network: PayoutNetwork): Promise<Unsigned[] | undefined> {
   const found = await ifAllAnswer(tx, () =>
     tx.query<Unsigned>(
       `
@@ -81,3 +56,40 @@ export async function unsignedWithdrawals(
   )
   return found?.rows
 }
+
+async function paidBy(
+  db: Queryable,
+  network: PayoutNetwork,
+  hash: string,
+  customerIds?: readonly string[],
+): Promise<PaidByTransaction[]> {
+  const { rows } = await db.query<PaidByTransaction>(
+    `
+    select b.transfer_id, coalesce(b.crypto_tx_index, t.crypto_tx_index) as crypto_tx_index, t.amount, t.destination_address
+    from outgoing_transfers b
+    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+    where b.network = $1 and b.crypto_tx_hash = $2 ${customerIds === undefined ? '' : 'and b.customer_id = any ($3)'}
+    order by b.crypto_tx_index::int`,
+    [network, hash, ...(customerIds === undefined ? [] : [customerIds])],
+  )
+  return rows
+}
+
+async function endOf(
+  db: Queryable,
+  customerId: string,
+  transferId: string,
+): Promise<EndOfWithdrawal | undefined> {
+  const { rows } = await db.query<EndOfWithdrawal>(
+    `
+    select t.status, t.crypto_tx_hash, r.raw_transaction
+    from transfers t
+    left join replaced_transactions r
+      on r.customer_id = $1 and r.transfer_id = $2 and r.crypto_tx_hash = t.crypto_tx_hash
+    where t.customer_id = $1 and t.id = $2`,
+    [customerId, transferId],
+  )
+  return rows[0]
+}
+
+export const withdrawalReader: WithdrawalReader = { longestWaiting, unsigned, paidBy, endOf }

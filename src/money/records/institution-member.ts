@@ -4,7 +4,7 @@ import type { Transaction } from '../../db/database.ts'
 import { presentOf, type Present } from '../../db/rows.ts'
 import { problem } from '../../contract/problems.ts'
 import { Closed, Text, Uuid } from '../../contract/fields.ts'
-import { MEMBERS_MAX } from '../../money/records/members.ts'
+import { MEMBERS_MAX } from './members.ts'
 
 const Roles = Type.Array(
   Type.Enum(

@@ -1,24 +1,22 @@
-import { Refusal } from '../../contract/refusal.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
-import { readClock, type Moment } from '../../db/ids.ts'
-import { PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type { BroadcastWithdrawal, PayoutNetwork, Withdrawal } from '../../networks/network.ts'
-import { SHORT } from '../../networks/longest-waiting.ts'
 import { selectPayees } from '../../networks/network-transactions.ts'
-import { SCREENING } from '../screening/screening.ts'
-import type { State, Step } from './next-step.ts'
 import type { WithdrawalMark } from './withdrawal-marks.ts'
 import { arraysOf } from '../../db/rows.ts'
+import { PAYOUT_NETWORK } from '../../contract/payout-sql.ts'
+import {
+  BEGIN,
+  UNLESS_BEGUN,
+  type OutgoingId,
+  type OutgoingState,
+} from '../../networks/outgoing-transfers.ts'
 
-/**
- * The statements on outgoing_transfers, which has the state of each withdrawal, and on its neighbours network_transactions
- * (bytes that pay several withdrawals) and replaced_transactions. `lease.ts` has the claims.
- */
+/** Withdrawals as a worker or a command claims them: their transfers with what is kept of their transactions. */
 
 export interface Claimed extends Withdrawal {
-  state: State
+  state: OutgoingState
   raw_transaction: Buffer | null
   crypto_tx_hash: string | null
   /** Of a transaction that pays several: the output that pays this withdrawal, and how many it pays. */
@@ -170,122 +168,6 @@ export async function payingTogether(
   return found
 }
 
-/** Since the claim, somebody else took a withdrawal further: none of these steps may be recorded. */
-export class TakenMeanwhile extends Refusal {
-  constructor(count: number) {
-    super(`${count} withdrawals were taken further by another worker or an operator meanwhile`)
-    this.name = 'TakenMeanwhile'
-  }
-}
-
-// The clock is read before (rule 3 of src/db/distribution.ts).
-const UPDATE = `
-      update outgoing_transfers b
-      set state = s.state,
-          leased_until = null,
-          -- What is held has no transaction, or none that can be mined any more.
-          raw_transaction = case when s.state = 'HELD' then null when s.crypto_tx_hash is null then b.raw_transaction
-                                 else s.raw_transaction end,
-          crypto_tx_hash = case when s.state = 'HELD' then null else coalesce(s.crypto_tx_hash, b.crypto_tx_hash) end,
-          crypto_tx_index = case when s.state = 'HELD' then null else coalesce(s.crypto_tx_index, b.crypto_tx_index) end,
-          signed_at = case when s.state = 'HELD' then null when s.crypto_tx_hash is null then b.signed_at else s.now end,
-          broadcast_at = case when s.state = 'HELD' or s.crypto_tx_hash is not null then null
-                              when s.state = 'BROADCAST' then coalesce(b.broadcast_at, s.now)
-                              else b.broadcast_at end,
-          confirmations = s.confirmations,
-          confirmations_needed = s.confirmations_needed,
-          due_at = s.due_at,
-          waiting_code = s.waiting_code,
-          waiting_detail = s.waiting_detail,
-          -- Only the time for which the wallet was short counts for keeping its money, not a freeze before (longest-waiting.ts).
-          waiting_since = case when s.waiting_code is null then null
-                               when s.waiting_code in ${SHORT} and b.waiting_code not in ${SHORT}
-                               then s.now
-                               else coalesce(b.waiting_since, s.now) end
-      from (
-        select s.*, $3::timestamptz as now, to_timestamp(s.due_at_seconds) as due_at
-        from json_to_recordset($2) as s (
-          transfer_id uuid, was text, hash_was text, state text, raw_transaction bytea, crypto_tx_hash text, crypto_tx_index text,
-          due_at_seconds float8, waiting_code text, waiting_detail text, confirmations int, confirmations_needed int
-        )
-      ) s
-      where b.customer_id = $1 and b.transfer_id = any ($4::uuid[]) and b.transfer_id = s.transfer_id
-        and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`
-
-function changeOf({ withdrawal, state, signed, dueInMs, waitingReason, confirmations }: Step, now: Moment) {
-  // The bytes of a transaction that pays several are in network_transactions.
-  const bytes = signed?.payments === undefined ? signed?.raw_transaction : undefined
-  return {
-    transfer_id: withdrawal.transfer_id,
-    // A claim writes a new withdrawal as HELD.
-    was: withdrawal.state === 'NEW' ? 'HELD' : withdrawal.state,
-    hash_was: withdrawal.crypto_tx_hash,
-    state,
-    raw_transaction: bytes && `\\x${bytes.toString('hex')}`,
-    crypto_tx_hash: signed?.crypto_tx_hash,
-    crypto_tx_index: signed?.crypto_tx_index,
-    due_at_seconds: dueInMs === undefined ? undefined : (now.micros / 1000 + dueInMs) / 1000,
-    waiting_code: waitingReason?.code,
-    waiting_detail: waitingReason?.detail,
-    confirmations: confirmations?.seen,
-    confirmations_needed: confirmations?.needed,
-  }
-}
-
-/**
- * Writes the steps of one customer, by compare-and-set: throws TakenMeanwhile unless each withdrawal still has the state and
- * the transaction that it was claimed with. It locks the rows to the commit.
- */
-export async function updateOutgoing(tx: Transaction, customerId: string, steps: Step[]): Promise<void> {
-  await keepReplaced(
-    tx,
-    customerId,
-    steps.flatMap(({ withdrawal, replaces, usedBy }) =>
-      replaces === true || usedBy !== undefined ? withdrawal.transfer_id : [],
-    ),
-  )
-  const now = await readClock(tx)
-  const { rowCount } = await tx.query(UPDATE, [
-    customerId,
-    JSON.stringify(steps.map((step) => changeOf(step, now))),
-    now.text,
-    steps.map(({ withdrawal }) => withdrawal.transfer_id),
-  ])
-  if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)
-}
-
-/** Stores the present transaction, which is about to be replaced and may still be mined, or can never be mined. */
-export async function keepReplaced(
-  tx: Transaction,
-  customerId: string,
-  transferIds: string[],
-): Promise<void> {
-  if (transferIds.length === 0) return
-  await tx.query(
-    `
-    insert into replaced_transactions
-      (customer_id, transfer_id, crypto_tx_hash, raw_transaction, signed_at, broadcast_at, replaced_at)
-    select customer_id, transfer_id, crypto_tx_hash, raw_transaction, signed_at, broadcast_at, clock_timestamp()
-    from outgoing_transfers
-    where customer_id = $1 and transfer_id = any ($2::uuid[])`,
-    [customerId, transferIds],
-  )
-}
-
-// ---------------------------------------------------------------------------------------------- for one withdrawal
-
-/** A withdrawal by its customer and id, in the order of the statements' parameters. */
-export type OutgoingId = readonly [customerId: string, transferId: string]
-
-/** Locks the row of a withdrawal to the end of the transaction. Returns false where no worker has begun it. */
-export async function lockOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    'select 1 from outgoing_transfers where customer_id = $1 and transfer_id = $2 for update',
-    [...ids],
-  )
-  return rowCount !== 0
-}
-
 /**
  * Stores the addresses and memos of one customer's new withdrawals for the search. The worker writes them, so that they cost
  * the request that creates a withdrawal nothing. Each such request would write an index of transfers by address.
@@ -309,14 +191,12 @@ export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawa
  * Begins a withdrawal that no worker has begun, due so that a worker sees its deadline. Returns false where one has begun it.
  */
 export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
-  // What was inserted is counted by what is returned (rule 5 of src/db/distribution.ts).
   const { rows } = await tx.query<{ transfer_id: string }>(
     `
-    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at)
+    ${BEGIN}
     select customer_id, id, ${PAYOUT_NETWORK}, 'HELD', clock_timestamp(), clock_timestamp()
     from transfers t where customer_id = $1 and id = $2
-    on conflict (customer_id, transfer_id) do nothing
-    returning transfer_id`,
+    ${UNLESS_BEGUN}`,
     [...ids],
   )
   if (rows.length === 0) return false
@@ -324,21 +204,11 @@ export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<b
   return true
 }
 
-/** Makes a withdrawal due that waits for its screening. */
-export async function wakeScreened(db: Queryable, ids: OutgoingId): Promise<void> {
-  await db.query(
-    `
-    update outgoing_transfers set due_at = (select clock_timestamp())
-    where customer_id = $1 and transfer_id = $2 and state = 'HELD' and waiting_code = '${SCREENING}'`,
-    [...ids],
-  )
-}
-
 export interface HeldWithdrawal extends Withdrawal {
   status: 'PENDING' | 'COMPLETED' | 'FAILED'
   secondary_status: SecondaryStatus | null
   /** Valid while the transfer is PENDING. HELD: nothing is signed. */
-  state: State
+  state: OutgoingState
   crypto_tx_hash: string | null
   raw_transaction: Buffer | null
   marks: WithdrawalMark[]

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { CLUSTER } from '../../test/cluster.ts'
+import { CLUSTER } from '../../../test/cluster.ts'
 import {
   DESTINATION,
   entriesOf,
@@ -13,18 +13,19 @@ import {
   withdrawalOf,
   type TestCustomer,
   type TestService,
-} from '../../test/support.ts'
-import { hurry } from '../../test/work-off.ts'
-import { transaction } from '../db/database.ts'
-import { masterKeysOf } from '../keys/master-keys.ts'
-import type { Networks, Withdrawal } from '../networks/network.ts'
-import { addressFromBytes } from '../contract/addresses/addresses.ts'
-import { magicAddress } from '../networks/simulated/magic-addresses.ts'
-import { runOrchestrations } from '../resources/orchestrations/run-orchestrations.ts'
-import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
-import { RowMacs } from './row-macs.ts'
-import { sealWithdrawal, signOnlyAccepted } from './withdrawal-macs.ts'
-import { verify } from '../money/verify/verify.ts'
+} from '../../../test/support.ts'
+import { hurry } from '../../../test/work-off.ts'
+import { transaction } from '../../db/database.ts'
+import { masterKeysOf } from '../../keys/master-keys.ts'
+import type { Networks, Withdrawal } from '../../networks/network.ts'
+import { addressFromBytes } from '../../contract/addresses/addresses.ts'
+import { magicAddress } from '../../networks/simulated/magic-addresses.ts'
+import { runOrchestrations } from '../../resources/orchestrations/run-orchestrations.ts'
+import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
+import { RowMacs } from '../../audit/row-macs.ts'
+import { verify } from '../verify/verify.ts'
+import { signOnlyAccepted } from '../../rails/payouts/sign-only-accepted.ts'
+import { sealWithdrawal } from './accepted-withdrawals.ts'
 
 /*
  * The attacker may write anything to the database, but does not have the master key. Nothing that the attacker
