@@ -110,7 +110,7 @@ type Pending = [where: string, next: string]
 
 function payment(history: TransferHistory, known: Known): Pending {
   const { transfer, waiting, approval } = history
-  const since = (at: string) => ago(at, known.now)
+  const since = (timestamp: string) => ago(timestamp, known.now)
   const current = currentOf(history)
   if (current !== undefined) return signed(history, current, known)
   if (waiting !== undefined && waiting.code !== 'AWAITING_APPROVAL') {

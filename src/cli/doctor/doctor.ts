@@ -45,9 +45,9 @@ function describeChecks(checks: Checked[]): string {
   ].join('\n')
 }
 
-/** The settings as a table; without `all`, only those that the environment sets. */
-function describeSettings(settings: Setting[], all: boolean): string {
-  const shown = settings.filter(({ from }) => all || from === 'environment')
+/** The settings as a table; without `showsDefaults`, only those that the environment sets. */
+function describeSettings(settings: Setting[], showsDefaults: boolean): string {
+  const shown = settings.filter(({ from }) => showsDefaults || from === 'environment')
   const hidden = settings.length - shown.length
   return [
     ...(shown.length === 0

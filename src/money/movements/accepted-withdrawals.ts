@@ -47,8 +47,9 @@ export function addMacs<
   T extends NewTransfer & { payee?: Payee | undefined; approval?: RequiredApproval | undefined },
 >(made: T[], macs: RowMacs | undefined): T[] {
   if (macs !== undefined) {
-    for (const one of made)
-      if (isWithdrawal(one.transfer)) one.mac = macOfNew(macs, one.transfer, one.payee, one.approval)
+    for (const added of made)
+      if (isWithdrawal(added.transfer))
+        added.mac = macOfNew(macs, added.transfer, added.payee, added.approval)
   }
   return made
 }
@@ -191,7 +192,7 @@ export async function objectionsTo(
 ): Promise<(string | undefined)[]> {
   const rows = new Map<string, AcceptedRow & { ended: string | null }>()
   for (const customerId of new Set(withdrawals.map(({ customer_id }) => customer_id))) {
-    const ids = withdrawals.filter((one) => one.customer_id === customerId).map((one) => one.transfer_id)
+    const ids = withdrawals.flatMap((order) => (order.customer_id === customerId ? order.transfer_id : []))
     const found = await tx.query<AcceptedRow & { ended: string | null }>(
       `${selectAccepted(ENDED)} where t.customer_id = $1 and t.id = any ($2::uuid[])`,
       [customerId, ids],
