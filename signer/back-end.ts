@@ -12,8 +12,8 @@ import {
 import type { EvmTransaction } from '../chains/evm/transaction.ts'
 
 /**
- * A key that does not leave its device or service. A signature of it has a random part: the same transaction, signed twice, has
- * two hashes. So the first signature is kept, and every later question is answered with it.
+ * A key that does not leave its device or service. A signature of it has a random part: the same transaction, signed twice,
+ * has two hashes. So the first signature is kept, and every later question is answered with it.
  */
 export interface BackEnd {
   /** For people: which device and key. */
@@ -90,8 +90,8 @@ function pointOf({ name }: BackEnd, der: Uint8Array): Uint8Array {
 }
 
 /**
- * A signature as Ethereum takes it: s in the lower half, and with the recovery bit. Undefined where it is none by this key: then
- * it must not leave.
+ * A signature as Ethereum takes it: s in the lower half, and with the recovery bit. Undefined where it is none by this key:
+ * then it must not leave.
  */
 function signatureBy(
   publicKey: Uint8Array,

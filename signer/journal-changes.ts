@@ -12,8 +12,8 @@ const CHANGE_VALID_MS = 86_400_000
 const ALLOWED_MAX = 1_000
 
 /**
- * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow one to be signed
- * anew, or use up a nonce with an empty transfer to the wallet itself.
+ * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow one to be
+ * signed anew, or use up a nonce with an empty transfer to the wallet itself.
  */
 export type JournalChange = { expires_at: string } & (
   | Omit<OpenLine, 'at' | 'change'>

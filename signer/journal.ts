@@ -6,9 +6,9 @@ import { millisOfId } from '../src/db/ids.ts'
 import { listenAlone } from './socket.ts'
 
 /**
- * The signer's own record of what it has signed: a file to which lines of JSON are appended. A line is on the disk before the
- * signature leaves, so that a crash repeats the same signature or none. One process writes it. Where two do all the same, the
- * first line of a nonce or transfer counts, and later ones that contradict it are void.
+ * The signer's own record of what it has signed: a file to which lines of JSON are appended. A line is on the disk before
+ * the signature leaves, so that a crash repeats the same signature or none. One process writes it. Where two do all the
+ * same, the first line of a nonce or transfer counts, and later ones that contradict it are void.
  */
 
 interface Line {
@@ -65,8 +65,8 @@ export interface FillLine extends LineOfWallet, Approved {
 }
 
 /**
- * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it leaves,
- * and the first of a digest counts.
+ * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it
+ * leaves, and the first of a digest counts.
  */
 export interface SignatureLine extends LineOfWallet {
   kind: 'SIGNATURE'
@@ -138,8 +138,8 @@ export class Journal {
   }
 
   /**
-   * Opens the journal, which is made if it is not there. A last line without an end was not answered, and is cut off. Throws an
-   * Error for a line or a file that is none, and where another process has it open.
+   * Opens the journal, which is made if it is not there. A last line without an end was not answered, and is cut off. Throws
+   * an Error for a line or a file that is none, and where another process has it open.
    */
   static async open(path: string): Promise<Journal> {
     const lock = await listenAlone(`${path}.lock`)

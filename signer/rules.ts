@@ -125,8 +125,8 @@ interface Leaving {
 }
 
 /**
- * A payment that was foreseen: it counts in windows until it is signed, or for a minute. One that cannot be signed yet is foreseen
- * again and again, and leaves room for others in between.
+ * A payment that was foreseen: it counts in windows until it is signed, or for a minute. One that cannot be signed yet is
+ * foreseen again and again, and leaves room for others in between.
  */
 export interface Foreseen extends Leaving {
   network: string

@@ -1,7 +1,8 @@
 /**
- * Builds the service into `dist`: `main.js`, and beside it the parts that commands load when they need them. The parts contain
- * the packages too: a program of a few files starts in half the time that a thousand modules take, and needs no node_modules
- * but the embedded PostgreSQL. Nothing is minified, so that a stack trace can be read; the comments name the source files.
+ * Builds the service into `dist`: `main.js`, and beside it the parts that commands load when they need them. The parts
+ * contain the packages too: a program of a few files starts in half the time that a thousand modules take, and needs no
+ * node_modules but the embedded PostgreSQL. Nothing is minified, so that a stack trace can be read; the comments name the
+ * source files.
  */
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -54,8 +54,8 @@ export async function untrustedChange(wallet: BitcoinWallet): Promise<bigint> {
  *
  * Locks keep two transactions from spending the same output. They are in the node's memory, and the node knows nothing of
  * Bursar's transactions. A crash between signing and commit leaves a lock that no transaction needs; a restart of the node
- * forgets all locks. Both are corrected before anything is signed: then the locked outputs are those that open transactions of
- * all customers spend.
+ * forgets all locks. Both are corrected before anything is signed: then the locked outputs are those that open transactions
+ * of all customers spend.
  */
 export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Promise<Coins> {
   const { rpc, depth } = wallet
@@ -97,8 +97,9 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
 }
 
 /**
- * What a person signs spends confirmed outputs of native segregated witness alone: its hash is known before it is signed, and nothing
- * that happens while it waits makes it void, except a spend of its own coins. Older nodes call no output spendable that they only watch.
+ * What a person signs spends confirmed outputs of native segregated witness alone: its hash is known before it is signed,
+ * and nothing that happens while it waits makes it void, except a spend of its own coins. Older nodes call no output
+ * spendable that they only watch.
  */
 const isSpendable = ({ signing, depth }: BitcoinWallet, output: Unspent): boolean =>
   signing === 'psbt'
@@ -115,8 +116,9 @@ const coinOf = (output: Unspent): Coin => ({
 })
 
 /**
- * The transactions of the network that have not ended, each once: all of them, those that no later one replaces, and the hashes of
- * those that one replaces. A replacement spends the same coins. What can never be mined holds none: its withdrawals are signed anew.
+ * The transactions of the network that have not ended, each once: all of them, those that no later one replaces, and the
+ * hashes of those that one replaces. A replacement spends the same coins. What can never be mined holds none: its
+ * withdrawals are signed anew.
  */
 export async function openTransactions(
   db: Queryable,

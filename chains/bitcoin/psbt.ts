@@ -20,8 +20,9 @@ import { transactionsFor } from './used-by.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
 /**
- * Transactions that a person signs, with keys that the node's wallet does not have (PSBT, BIP 174). What is to be signed is stored
- * first (`ASKED`). Whoever signs may broadcast it, too, so the worker looks for it by its hash, which no signature changes.
+ * Transactions that a person signs, with keys that the node's wallet does not have (PSBT, BIP 174). What is to be signed is
+ * stored first (`ASKED`). Whoever signs may broadcast it, too, so the worker looks for it by its hash, which no signature
+ * changes.
  */
 
 /** Most PSBTs that wait to be signed. Their coins and change can pay nothing else. */
@@ -167,8 +168,8 @@ export function signedByHand(wallet: BitcoinWallet): ByHand {
 const LABEL = 'bursar psbt '
 
 /**
- * Leaves a mark in the node's wallet, which outlives a restored database: somebody may have signed what was exported, and a database
- * that has forgotten it would have the same withdrawals signed with other coins.
+ * Leaves a mark in the node's wallet, which outlives a restored database: somebody may have signed what was exported, and a
+ * database that has forgotten it would have the same withdrawals signed with other coins.
  */
 async function markExported(
   { rpc, dialect }: BitcoinWallet,
@@ -323,8 +324,8 @@ const adviceFor = (rejection: string): string =>
       : ''
 
 /**
- * Throws an Error unless the signed bytes are the transaction that was asked for, by its hash, and every signature covers all of it.
- * The node has checked the signatures themselves.
+ * Throws an Error unless the signed bytes are the transaction that was asked for, by its hash, and every signature covers
+ * all of it. The node has checked the signatures themselves.
  */
 function requireWhole(raw: Buffer, { txid }: OpenByHand): void {
   if (decode(raw).txid !== txid) throw new Error(`the node finalized another transaction than ${txid}`)
@@ -336,8 +337,8 @@ function requireWhole(raw: Buffer, { txid }: OpenByHand): void {
 }
 
 /**
- * Whether an element of a witness is no signature with a sighash other than ALL. DER says its own length. Of Taproot, 64 bytes have
- * none. The last of several elements is a key, a script or a control block.
+ * Whether an element of a witness is no signature with a sighash other than ALL. DER says its own length. Of Taproot, 64
+ * bytes have none. The last of several elements is a key, a script or a control block.
  */
 function coversAll(element: Uint8Array): boolean {
   const isDer = element[0] === 0x30 && element[1] === element.length - 3

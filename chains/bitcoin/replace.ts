@@ -50,8 +50,9 @@ interface ReplacementRound {
  * other outputs, and its `bumpfee` broadcasts a transaction before Bursar has stored it. A replacement of Bursar's spends
  * exactly the same inputs, so that only one of the two can ever be mined.
  *
- * A transaction whose change is spent is not replaced, because every descendant would become invalid. The last transaction of
- * such a chain is replaced, and pays for its ancestors: miners choose a transaction by its fee together with its ancestors'.
+ * A transaction whose change is spent is not replaced, because every descendant would become invalid. The last transaction
+ * of such a chain is replaced, and pays for its ancestors: miners choose a transaction by its fee together with its
+ * ancestors'.
  */
 export async function replace(
   tx: Transaction,
@@ -119,8 +120,8 @@ async function replacement(
 }
 
 /**
- * A transaction's size in virtual bytes, and the indexes of its change outputs. Undefined where it cannot be replaced: somebody
- * else has spent its outputs (an operator, too), or an output is neither a payment nor the wallet's.
+ * A transaction's size in virtual bytes, and the indexes of its change outputs. Undefined where it cannot be replaced:
+ * somebody else has spent its outputs (an operator, too), or an output is neither a payment nor the wallet's.
  */
 export async function sizeAndChange(
   db: Queryable,
@@ -145,8 +146,8 @@ export async function sizeAndChange(
 const BARE_INPUT_VBYTES = 41
 
 /**
- * The size of a transaction, and the indexes of its outputs that pay none of these withdrawals. Those are undefined where one of them
- * pays an address that is not the hot wallet's: a transaction that an operator built may pay others, too.
+ * The size of a transaction, and the indexes of its outputs that pay none of these withdrawals. Those are undefined where
+ * one of them pays an address that is not the hot wallet's: a transaction that an operator built may pay others, too.
  */
 async function changeIn(
   db: Queryable,

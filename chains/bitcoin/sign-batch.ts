@@ -46,8 +46,8 @@ export interface SigningLimits extends PlanLimits {
 }
 
 /**
- * The withdrawals whose address the node accepts; the others are refused. Addresses of the hot wallet itself are refused, too,
- * except for a consolidation.
+ * The withdrawals whose address the node accepts; the others are refused. Addresses of the hot wallet itself are refused,
+ * too, except for a consolidation.
  */
 export async function payableAmong(
   tx: Transaction,
@@ -79,8 +79,8 @@ export async function payableAmong(
 
 /**
  * Signs one transaction for all these payments, or for some of them where the node does not accept all. A payment below the
- * dust limit is refused; where any one payment may be at fault, half of them are tried. Locks the coins of the transaction that
- * it signed.
+ * dust limit is refused; where any one payment may be at fault, half of them are tried. Locks the coins of the transaction
+ * that it signed.
  */
 export async function signAccepted(
   wallet: BitcoinWallet,
@@ -160,8 +160,8 @@ async function attemptToSign(
 }
 
 /**
- * Chooses coins that cover the payments, the fee, and the fee that unmined ancestors lack. Where the wallet has too little for
- * the ancestors, the transaction pays its own fee only and is mined after them: `paysForAncestors` says which.
+ * Chooses coins that cover the payments, the fee, and the fee that unmined ancestors lack. Where the wallet has too little
+ * for the ancestors, the transaction pays its own fee only and is mined after them: `paysForAncestors` says which.
  */
 async function chooseCoins(
   wallet: BitcoinWallet,
@@ -244,8 +244,8 @@ async function signWithWallet({ rpc, network }: BitcoinWallet, unsigned: string)
 }
 
 /**
- * Why the node's mempool would not accept a transaction; undefined where it would. Broadcasts nothing. Of what a person is asked to
- * sign, the node checks everything before the signatures that are missing.
+ * Why the node's mempool would not accept a transaction; undefined where it would. Broadcasts nothing. Of what a person is
+ * asked to sign, the node checks everything before the signatures that are missing.
  */
 export async function mempoolRejection(
   { rpc, dialect }: BitcoinWallet,

@@ -121,9 +121,9 @@ async function progressAt(
 }
 
 /**
- * The status of a withdrawal that its own transaction has paid, as the stored bytes of that hash show. Several payments share
- * the fee, and their parts add up to it. A transaction signed by Bursar has its payments first. Of any other transaction, the
- * node says which outputs are payments.
+ * The status of a withdrawal that its own transaction has paid, as the stored bytes of that hash show. Several payments
+ * share the fee, and their parts add up to it. A transaction signed by Bursar has its payments first. Of any other
+ * transaction, the node says which outputs are payments.
  */
 function confirmed(
   wallet: BitcoinWallet,
@@ -144,8 +144,8 @@ function confirmed(
 }
 
 /**
- * The network does not have the transaction. It is conflicted when confirmed transactions of the wallet have spent its inputs,
- * or those of its parents: somebody has used the wallet while its locks were forgotten.
+ * The network does not have the transaction. It is conflicted when confirmed transactions of the wallet have spent its
+ * inputs, or those of its parents: somebody has used the wallet while its locks were forgotten.
  */
 async function progressOfMissing(
   wallet: BitcoinWallet,
@@ -179,7 +179,8 @@ async function confirmedSpender(
   const sent = transactions.filter(
     ({ category, confirmations }) => category === 'send' && Number(confirmations) >= depth,
   )
-  // The node lists no payment to addresses that it has not given out, such as change. Its outputs there are coins without a label.
+  // The node lists no payment to addresses that it has not given out, such as change. Its outputs there are coins without a
+  // label.
   const coins = await rpc.call<{ txid: string; label?: string }[]>('listunspent', depth)
   const change = coins.filter(({ label }) => label === undefined)
   const found = await fetchTransactions(wallet, [...new Set([...sent, ...change].map(({ txid }) => txid))])
@@ -240,8 +241,8 @@ async function paymentByOther(
 }
 
 /**
- * The withdrawals that the same transaction pays, in the order of its outputs. Only the parts of the database with its payees are asked,
- * or all where an older version of Bursar stored it without payees.
+ * The withdrawals that the same transaction pays, in the order of its outputs. Only the parts of the database with its
+ * payees are asked, or all where an older version of Bursar stored it without payees.
  */
 async function withdrawalsPaidWith(
   { db, network, canonical, withdrawals }: BitcoinWallet,

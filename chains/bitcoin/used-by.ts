@@ -6,8 +6,8 @@ import { paymentsTo, walletBytesOf } from './payments.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
 /**
- * Whether a transaction of the wallet has spent a coin of a withdrawal's bytes in a confirmed block, and pays it nothing: then the
- * bytes can never be mined (`NetworkAdapter.usedBy`).
+ * Whether a transaction of the wallet has spent a coin of a withdrawal's bytes in a confirmed block, and pays it nothing:
+ * then the bytes can never be mined (`NetworkAdapter.usedBy`).
  */
 export async function usedBy(
   wallet: BitcoinWallet,
@@ -34,9 +34,10 @@ const unresolved = (detail: string): NonceEnd => ({
 })
 
 /**
- * The transactions that were signed or asked for these withdrawals and spend the coins of theirs, the newest last; `other` is one that
- * spends different coins and may be mined beside them. `network_transactions` keeps the payees, which the service's database role
- * cannot remove; what it says of an end (`used_by`) the chain must say, too, and for each of the withdrawals.
+ * The transactions that were signed or asked for these withdrawals and spend the coins of theirs, the newest last; `other`
+ * is one that spends different coins and may be mined beside them. `network_transactions` keeps the payees, which the
+ * service's database role cannot remove; what it says of an end (`used_by`) the chain must say, too, and for each of the
+ * withdrawals.
  */
 export async function transactionsFor(
   db: Queryable,

@@ -35,9 +35,10 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
 }
 
 /**
- * The state of a transaction or of a transaction that it replaced. MINED: a block contains it, and `isConfirmed` says whether
- * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction; `isPassed`: its
- * nonce may be used in a block all the same. `isTooCheap`: its fee is below the base fee, so that no block can have it now.
+ * The state of a transaction or of a transaction that it replaced. MINED: a block contains it, and `isConfirmed` says
+ * whether that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction;
+ * `isPassed`: its nonce may be used in a block all the same. `isTooCheap`: its fee is below the base fee, so that no block
+ * can have it now.
  */
 export type ConfirmationState =
   | { state: 'MINED'; receipt: Receipt; isConfirmed: boolean; confirmations?: Confirmations }
@@ -113,10 +114,10 @@ export interface HotWalletFollower {
 }
 
 /**
- * Follows the transactions of the wallets that pay with few calls. At each block, a wallet's nonce says which of them were mined since,
- * and only their receipts are asked for, once. The receipt is kept in memory until its block is confirmed, and is then compared
- * with the canonical chain. For 500 transactions over 12 blocks, that is 500 receipts, instead of 6,000 and 1,000 look-ups by
- * hash. A receipt that is forgotten, as by a restart, is asked for again.
+ * Follows the transactions of the wallets that pay with few calls. At each block, a wallet's nonce says which of them were
+ * mined since, and only their receipts are asked for, once. The receipt is kept in memory until its block is confirmed, and
+ * is then compared with the canonical chain. For 500 transactions over 12 blocks, that is 500 receipts, instead of 6,000 and
+ * 1,000 look-ups by hash. A receipt that is forgotten, as by a restart, is asked for again.
  */
 export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
   const { node, lanes, confirmations } = chain

@@ -24,8 +24,9 @@ export interface HotWalletReservation {
   /** How many transactions of the wallet are signed and not mined. */
   inFlight: number
   /**
-   * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), the wallet sent
-   * transactions that are not on record (they may have paid a withdrawal that is about to be paid), or its signer cannot use its key.
+   * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), the wallet
+   * sent transactions that are not on record (they may have paid a withdrawal that is about to be paid), or its signer
+   * cannot use its key.
    */
   blockedReason: WaitingReason | undefined
 }
@@ -69,9 +70,9 @@ export type SeenNonces = Pick<Awaited<ReturnType<typeof readWallet>>, 'mined' | 
 export const seeNonces = (chain: EvmChain): Promise<SeenNonces> => readWallet(chain, [])
 
 /**
- * What a wallet has in flight, and why it may not sign, for operators: nothing is locked. `signer` are the next nonces by the
- * journal of the signer process, where there is one. It was asked after the node, and before this: what is mined is in the
- * journal, and what is signed is on record here.
+ * What a wallet has in flight, and why it may not sign, for operators: nothing is locked. `signer` are the next nonces by
+ * the journal of the signer process, where there is one. It was asked after the node, and before this: what is mined is in
+ * the journal, and what is signed is on record here.
  */
 export async function laneStatus(
   db: Queryable,
@@ -97,8 +98,8 @@ export async function laneStatus(
 }
 
 /**
- * Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, has signed what this database does not know,
- * or has lost what is mined.
+ * Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, has signed what this database does not
+ * know, or has lost what is mined.
  */
 function blockedBySigner(
   { hotWallet }: EvmChain,
@@ -126,8 +127,8 @@ function blockedBySigner(
 const ANSWER_MS_MAX = 60_000
 
 /**
- * Nothing is mined behind a nonce that the signer does not sign: what gets a later one could no longer be cancelled. People who
- * sign by hand take their time.
+ * Nothing is mined behind a nonce that the signer does not sign: what gets a later one could no longer be cancelled. People
+ * who sign by hand take their time.
  */
 function unanswered(
   { signer }: EvmChain,

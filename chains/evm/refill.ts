@@ -7,8 +7,8 @@ import type { EvmTransaction } from './transaction.ts'
 import type { Refill } from '../../src/networks/network.ts'
 
 /**
- * The payment that fills up the wallet which has the least of an asset, from the address of cold storage that has the most of it:
- * its transaction as it is now, to be signed where the keys of cold storage are.
+ * The payment that fills up the wallet which has the least of an asset, from the address of cold storage that has the most
+ * of it: its transaction as it is now, to be signed where the keys of cold storage are.
  */
 export async function refill(
   chain: EvmChain,

@@ -127,8 +127,8 @@ function whyNoAnswer(error: Error): SignerAnswer {
 }
 
 /**
- * Asks the signer for each withdrawal, in the order of the nonces: its journal has no gaps. Where it does not answer, the others
- * are not asked in this call; where a wallet's key cannot be used, those of this wallet.
+ * Asks the signer for each withdrawal, in the order of the nonces: its journal has no gaps. Where it does not answer, the
+ * others are not asked in this call; where a wallet's key cannot be used, those of this wallet.
  */
 export async function askSigner(
   network: string,

@@ -157,7 +157,8 @@ export async function transactionsOf(
   return nonces.map((nonce) => found.get(nonce) ?? { nonce, raw_transaction: undefined })
 }
 
-// The network's name is a literal, as in the partial indexes. Rows of a page's last microsecond are read again: none is missed.
+// The network's name is a literal, as in the partial indexes. Rows of a page's last microsecond are read again: none is
+// missed.
 async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: string | null) {
   const { rows } = await db.query<Candidate & { created_at: string }>(
     `

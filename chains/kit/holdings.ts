@@ -38,8 +38,8 @@ export const UNDER_WAY = `exists (
     and s.state in ('SIGNED', 'BROADCAST'))`
 
 /**
- * The sums of what deposit addresses hold of these assets, in units of the chain. Balances that may have changed, because they are
- * stale or a sweep is under way, are read again by `read`.
+ * The sums of what deposit addresses hold of these assets, in units of the chain. Balances that may have changed, because
+ * they are stale or a sweep is under way, are read again by `read`.
  */
 export async function heldAtAddresses(
   db: Database,

@@ -8,9 +8,9 @@ import type { NewAddress } from '../../src/networks/network.ts'
 import { isSignedBy, signerOfSeed, type SolanaSigner } from './keys.ts'
 
 /**
- * The keys of deposit addresses. Ed25519 has no extended public key: each step of a path is hardened (SLIP-10), so that only the
- * words give addresses. Processes without them ask those that have them (`asked-addresses.ts`), and know a genuine answer by a
- * public key.
+ * The keys of deposit addresses. Ed25519 has no extended public key: each step of a path is hardened (SLIP-10), so that only
+ * the words give addresses. Processes without them ask those that have them (`asked-addresses.ts`), and know a genuine
+ * answer by a public key.
  */
 
 /** The words that addresses are derived from, or the public key that vouches for them. */
@@ -29,8 +29,8 @@ export interface SolanaDepositKeys {
   /** Whether the words gave out this address: it is what the derivation leads to. */
   derives(given: { address: string; derivation: string }): boolean
   /**
-   * The signer for an address; undefined where it was derived from other words. Throws an Error when the path leads to another
-   * address.
+   * The signer for an address; undefined where it was derived from other words. Throws an Error when the path leads to
+   * another address.
    */
   signerOf(address: string, derivation: string): SolanaSigner | undefined
 }

@@ -20,8 +20,9 @@ const PAYS_NOBODY = new Set([
 ])
 
 /**
- * Why nothing may be signed: Horizon is behind, or the wallet has sent what this database does not know. After an older backup
- * was restored, such a transaction may have paid a withdrawal that is about to be paid again. Remembers how far it has looked.
+ * Why nothing may be signed: Horizon is behind, or the wallet has sent what this database does not know. After an older
+ * backup was restored, such a transaction may have paid a withdrawal that is about to be paid again. Remembers how far it
+ * has looked.
  */
 export async function whyBlocked(tx: Transaction, chain: StellarChain): Promise<WaitingReason | undefined> {
   const { closedAt, history_latest_ledger: newest } = await chain.horizon.root()

@@ -94,8 +94,8 @@ export interface Field {
 export type Values = Readonly<Record<string, string>>
 
 /**
- * A button that makes one call of the API, with the fields that the call needs and the call as curl beside it. A failure is shown
- * at the button.
+ * A button that makes one call of the API, with the fields that the call needs and the call as curl beside it. A failure is
+ * shown at the button.
  */
 export function Action<T>({
   call,

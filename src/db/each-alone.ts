@@ -1,8 +1,9 @@
 import { connectionLost } from './database.ts'
 
 /**
- * Work over many records, one of which may be faulty: written by a later version, made of a lying node's answer, or against an
- * assertion. The faulty record fails alone, and the others go on. A lost connection to the database still ends the work of all.
+ * Work over many records, one of which may be faulty: written by a later version, made of a lying node's answer, or against
+ * an assertion. The faulty record fails alone, and the others go on. A lost connection to the database still ends the work
+ * of all.
  */
 
 /** The failure of one record among many. Its name is its kind and id. */
@@ -19,8 +20,8 @@ export class RecordFailure extends Error {
 export const customerName = ({ customer_id }: { customer_id: string }) => `customer ${customer_id}`
 
 /**
- * Does some work for each record in turn. Throws an AggregateError of RecordFailure after the last one, where some failed, and
- * at once where the connection to the database is lost.
+ * Does some work for each record in turn. Throws an AggregateError of RecordFailure after the last one, where some failed,
+ * and at once where the connection to the database is lost.
  */
 export async function eachAlone<T>(
   records: Iterable<T> | AsyncIterable<T>,
@@ -77,9 +78,9 @@ export class ReportedFailures {
 const FAILED_CALLS_MAX = 64
 
 /**
- * Asks a question about many records at once. If that fails, it asks about each half in turn, down to a single failing record,
- * for which `alone` answers. The answers are in the order of the records, with undefined for records not yet asked about at the
- * limit of failures. Throws failures that `concernsAll` names, and a lost connection to the database.
+ * Asks a question about many records at once. If that fails, it asks about each half in turn, down to a single failing
+ * record, for which `alone` answers. The answers are in the order of the records, with undefined for records not yet asked
+ * about at the limit of failures. Throws failures that `concernsAll` names, and a lost connection to the database.
  */
 export async function inParts<T, Answer>(
   records: readonly T[],

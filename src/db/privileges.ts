@@ -27,8 +27,8 @@ interface Difference {
 }
 
 /**
- * Compares the grants of a role with `PRIVILEGES` and `FUNCTIONS`, by table and function. An owner, a superuser or a member of
- * another role may do more than its grants: `faultsOfRole` reports that.
+ * Compares the grants of a role with `PRIVILEGES` and `FUNCTIONS`, by table and function. An owner, a superuser or a member
+ * of another role may do more than its grants: `faultsOfRole` reports that.
  */
 export async function grantDifferences(db: Queryable, role: string): Promise<Difference[]> {
   const { rows } = await db.query<{ table: string; what: string; column: string | null }>(

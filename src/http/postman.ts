@@ -29,8 +29,9 @@ interface DescribedOperation {
 const TOKEN_SCRIPT = readFileSync(new URL('docs-page/postman-token.js', ROOT), 'utf8')
 
 /**
- * Writes an API document as a collection of Postman (v2.1), which Bruno and others read, too: a folder for each tag, each request
- * with its first example, and a script before each that fetches a token with `client_id` and `client_secret`, also in a runner.
+ * Writes an API document as a collection of Postman (v2.1), which Bruno and others read, too: a folder for each tag, each
+ * request with its first example, and a script before each that fetches a token with `client_id` and `client_secret`, also
+ * in a runner.
  */
 export function asPostman(text: string): string {
   const { servers, tags, paths, components } = JSON.parse(text) as Described

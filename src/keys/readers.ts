@@ -32,8 +32,8 @@ async function runningProcesses(): Promise<Running[]> {
 }
 
 /**
- * Warns of other processes of Bursar whose user can read one of these files with keys, except those whose `setting` names the same
- * keys. Folders above a file are not looked at.
+ * Warns of other processes of Bursar whose user can read one of these files with keys, except those whose `setting` names
+ * the same keys. Folders above a file are not looked at.
  */
 export async function checkOtherReaders(
   setting: string,

@@ -36,8 +36,8 @@ import { limitsOfRequests } from './request-limits.ts'
 /** Most lists of a customer under way, each counted until the customer has read the answer. An answer may take 1 MiB. */
 const LISTS_MAX = 16
 /**
- * Most pages of a customer under way that have large records under two names each. A page may take 8 MiB: 1,000 orchestrations
- * with the longest metadata.
+ * Most pages of a customer under way that have large records under two names each. A page may take 8 MiB: 1,000
+ * orchestrations with the longest metadata.
  */
 const COPIED_MAX = 1
 

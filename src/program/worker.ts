@@ -82,10 +82,11 @@ type OfPart = Shared & { part: Part }
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
- * deposits, sweeps, and at the start of each month the statements of those that have ended. Each real network has its own loops for
- * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one loop
- * and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each part of the
- * database has its own loops for its customers: an unreachable part stops no others. A part that joins gets its loops within seconds.
+ * deposits, sweeps, and at the start of each month the statements of those that have ended. Each real network has its own
+ * loops for settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured
+ * with one loop and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each part
+ * of the database has its own loops for its customers: an unreachable part stops no others. A part that joins gets its loops
+ * within seconds.
  */
 export function startWorker(options: WorkerOptions): Worker {
   const { meter, log, custodyEveryMs = MINUTE_MS, changes } = options
@@ -295,8 +296,8 @@ async function checkNetworkFees(
 }
 
 /**
- * Scans a network for deposits, without a rest while there is more to read, and then reads its newest blocks. The round asks for
- * the newest block alone if that is the last round's, nothing is due and nothing has changed.
+ * Scans a network for deposits, without a rest while there is more to read, and then reads its newest blocks. The round asks
+ * for the newest block alone if that is the last round's, nothing is due and nothing has changed.
  */
 function deposits(shared: Shared, network: CryptoNetwork, adapter: NetworkAdapter): Round {
   const { db, ledger, settings, screening, log, changes, attempt } = shared
@@ -372,8 +373,9 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
 }
 
 /**
- * Broadcasts transactions again that a reorganisation removed. It does so even on a frozen network, because it signs nothing. A
- * transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions yet.
+ * Broadcasts transactions again that a reorganisation removed. It does so even on a frozen network, because it signs
+ * nothing. A transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions
+ * yet.
  */
 function rebroadcasts(shared: Shared, network: PayoutNetwork, adapter: NetworkAdapter): Round {
   const { log, meter } = shared

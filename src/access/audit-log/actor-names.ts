@@ -10,8 +10,8 @@ export const namesAll = (scopes: readonly string[]): boolean => scopes.includes(
 export type NamedActors = (actor: Actor) => NamedActor
 
 /**
- * Reads the names that people gave to these API clients and operators of a customer, or of the platform. A customer does not see
- * the names of the platform's people who work on its records; the platform's people do (`namesAll`).
+ * Reads the names that people gave to these API clients and operators of a customer, or of the platform. A customer does not
+ * see the names of the platform's people who work on its records; the platform's people do (`namesAll`).
  */
 export async function nameActors(
   db: Queryable,

@@ -102,9 +102,9 @@ interface Stream {
 const MANY_SUBJECTS = ['orchestration', 'sweep', 'transfer']
 
 /**
- * Selects records of a customer's audit log, or of the platform's. A stream holds rows that nearly all match, so the cost depends
- * on the page, and not on the log. Where several filters are given, the narrowest index is read, and the other filters are
- * compared.
+ * Selects records of a customer's audit log, or of the platform's. A stream holds rows that nearly all match, so the cost
+ * depends on the page, and not on the log. Where several filters are given, the narrowest index is read, and the other
+ * filters are compared.
  */
 export async function selectAuditRecords(
   db: Queryable,

@@ -17,9 +17,9 @@ import { isBackground, isOfConsole, requireOwnPage } from './own-page.ts'
 import { takeLock } from '../../db/locks.ts'
 
 /**
- * The console: a page at `/console` for operators (docs/guides/console.md). Its requests to `/console/api/v2/...` are those of
- * the API, made with the access token of the operator whose session the cookie names. The browser sees neither the token nor
- * the session's secret.
+ * The console: a page at `/console` for operators (docs/guides/console.md). Its requests to `/console/api/v2/...` are those
+ * of the API, made with the access token of the operator whose session the cookie names. The browser sees neither the token
+ * nor the session's secret.
  */
 
 /** Prefix of the operators' routes. A sign-in answers the session's secret, which the console moves into a cookie. */

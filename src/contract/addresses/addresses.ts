@@ -159,8 +159,8 @@ function bitcoin(
 
 function bitcoinCash(main: string, test: string[]): AddressFormat {
   // Bitcoin Cash can spend P2PKH (20 bytes) and P2SH (20 or 32 bytes). The first character names the type: 'q' for P2PKH and
-  // 'p' for P2SH, or 'z' and 'r' for wallets that take tokens, too. The canonical form is the one without tokens, so that both
-  // spellings are one destination. Legacy base58 addresses are refused: the same string is a Bitcoin address.
+  // 'p' for P2SH, or 'z' and 'r' for wallets that take tokens, too. The canonical form is the one without tokens, so that
+  // both spellings are one destination. Legacy base58 addresses are refused: the same string is a Bitcoin address.
   const SPENDABLE = /^(?:[a-z]+:)?(?:[qpzr][0-9a-z]{41}|[pr][0-9a-z]{60})$/i
   const decode = (address: string, prefixes: string[]): { prefix: string; payee: CashPayee } | undefined => {
     const lowerCase = address.toLowerCase()

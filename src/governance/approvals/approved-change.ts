@@ -224,8 +224,8 @@ function requireSameChange(row: ApprovalRow, change: RequestedChange): void {
 }
 
 /**
- * Throws forbidden unless the approval asks for the approvers that its policy version and the one in force require: the service's
- * role can insert an approval that asks for fewer, but no version of a policy.
+ * Throws forbidden unless the approval asks for the approvers that its policy version and the one in force require: the
+ * service's role can insert an approval that asks for fewer, but no version of a policy.
  */
 async function requirePolicyMet(tx: Transaction, policies: PolicyInForce, row: ApprovalRow): Promise<void> {
   const named = await policies.examine(tx, row.customer_id, Number(row.policy_version))

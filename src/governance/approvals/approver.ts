@@ -98,9 +98,9 @@ interface HandedOut extends Actor {
 }
 
 /**
- * For each order, the actors who may have given it in the initiator's name: the initiator; who made its credential, if that was in
- * force when the order, whose id this is, was given, or a day before, in which its tokens end; and who may have acted as those.
- * Reads all of them together, in two statements for each step back. Throws an Error for too many.
+ * For each order, the actors who may have given it in the initiator's name: the initiator; who made its credential, if that
+ * was in force when the order, whose id this is, was given, or a day before, in which its tokens end; and who may have acted
+ * as those. Reads all of them together, in two statements for each step back. Throws an Error for too many.
  */
 export async function actorsBehind(
   db: Queryable,

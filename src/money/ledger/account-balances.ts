@@ -17,9 +17,9 @@ type AccountBalance = Record<'account' | 'asset' | (typeof FIGURES)[number], str
 export type LedgerBalances = Record<'from' | 'to', string> & Record<'items' | 'sums', AccountBalance[]>
 
 /**
- * Sums the entries of each account within a time, and those before it: of all customers and of the platform, or of one customer.
- * The time ends at the horizon of the whole database at the latest, below which no entry can appear any more: so the answer stays true. It
- * reads every entry. Throws `HorizonUnknown`.
+ * Sums the entries of each account within a time, and those before it: of all customers and of the platform, or of one
+ * customer. The time ends at the horizon of the whole database at the latest, below which no entry can appear any more: so
+ * the answer stays true. It reads every entry. Throws `HorizonUnknown`.
  */
 export async function readLedgerBalances(
   db: Database,

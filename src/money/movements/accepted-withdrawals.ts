@@ -95,9 +95,9 @@ const IS_OPEN = `
   ) as open,`
 
 /**
- * In SQL: how a withdrawal of the customer $1 has ended, by rows that the service's role cannot change or delete. These rows are
- * its entries. A transfer of the platform may end without entries, so for it they are also the records of the audit log. The
- * customer is `$1` and not `t.customer_id` (rule 1 of src/db/distribution.ts).
+ * In SQL: how a withdrawal of the customer $1 has ended, by rows that the service's role cannot change or delete. These rows
+ * are its entries. A transfer of the platform may end without entries, so for it they are also the records of the audit log.
+ * The customer is `$1` and not `t.customer_id` (rule 1 of src/db/distribution.ts).
  */
 const ENDED = `
   case when exists (
@@ -160,8 +160,8 @@ export async function readAccepted(
 }
 
 /**
- * Throws unavailable for a withdrawal that is not what was accepted. Nothing is given back for it: whoever has the service's role
- * can insert such a withdrawal.
+ * Throws unavailable for a withdrawal that is not what was accepted. Nothing is given back for it: whoever has the service's
+ * role can insert such a withdrawal.
  */
 export async function requireAccepted(
   tx: Queryable,

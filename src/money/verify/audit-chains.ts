@@ -46,8 +46,8 @@ interface VerifyChainsOptions {
 /** Links that one statement reads, with their records and entries. */
 const CHAINS_PAGE = 100
 /**
- * The same for a request that waits for them, and the links and subjects at which such a request stops. A link may have a batch
- * of 512 payments, each with some four entries. Measured: a request that stops there takes 0.2 s.
+ * The same for a request that waits for them, and the links and subjects at which such a request stops. A link may have a
+ * batch of 512 payments, each with some four entries. Measured: a request that stops there takes 0.2 s.
  */
 const PAGE_OF_REQUEST = 10
 const LINKS_OF_REQUEST = 200

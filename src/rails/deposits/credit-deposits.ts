@@ -32,8 +32,8 @@ import { aboveMinimum, wakeSmallDeposits } from './small-deposits.ts'
 import { verified, withoutTokens } from './verify-deposits.ts'
 
 /**
- * The line of deposits on a network: scan and record, then verify, screen and credit. Each step is a file, takes deposits, and
- * says which of them pass and why the others wait.
+ * The line of deposits on a network: scan and record, then verify, screen and credit. Each step is a file, takes deposits,
+ * and says which of them pass and why the others wait.
  */
 
 /** With `screening`, only deposits are credited that it allows. */
@@ -88,8 +88,8 @@ export async function creditDepositsOn(
 }
 
 /**
- * Credits a recorded deposit for which one node's word is not enough, by an operator's. Everything else is checked as ever. Throws
- * a Refusal where it waits for another reason.
+ * Credits a recorded deposit for which one node's word is not enough, by an operator's. Everything else is checked as ever.
+ * Throws a Refusal where it waits for another reason.
  */
 export async function creditVouched(
   context: Crediting & { origin: Origin },

@@ -5,8 +5,8 @@ import type { NetworkAdapter } from '../../networks/network.ts'
 import { foundDepositOf, type IncomingTransfer, type Sifted, type Waiting } from './incoming-transfers.ts'
 
 /**
- * Deposits whose value asks for more than what is known of them: for a second node, or for more confirmations than the scan waits
- * for. What has no price counts as large.
+ * Deposits whose value asks for more than what is known of them: for a second node, or for more confirmations than the scan
+ * waits for. What has no price counts as large.
  */
 
 /** A deposit, and whether its value asks for the word of a second node. */

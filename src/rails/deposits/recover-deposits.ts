@@ -141,8 +141,8 @@ async function onlyOwner(
 }
 
 /**
- * Credits a deposit for which one node's word is not enough, by the operator's; of several in one transaction, the first. Undefined
- * where none waits so.
+ * Credits a deposit for which one node's word is not enough, by the operator's; of several in one transaction, the first.
+ * Undefined where none waits so.
  */
 async function creditOfOneNode(
   context: Crediting & { origin: Origin },

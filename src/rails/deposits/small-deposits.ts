@@ -6,9 +6,10 @@ import { takeLock } from '../../db/locks.ts'
 import { updateWaiting, type IncomingTransfer, type Sifted } from './incoming-transfers.ts'
 
 /**
- * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever their
- * number. A further deposit at their place, or another minimum, makes them due once their sum reaches it. The sum is compared
- * before a second node is asked about them. Each keeps its row, because only the row of an output or log prevents a second credit.
+ * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever
+ * their number. A further deposit at their place, or another minimum, makes them due once their sum reaches it. The sum is
+ * compared before a second node is asked about them. Each keeps its row, because only the row of an output or log prevents a
+ * second credit.
  */
 
 /** The smallest amount of an asset that is credited, a decimal string. */
@@ -24,8 +25,8 @@ type DepositPlace = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
 const nameOf = ({ customer_id, address, asset }: DepositPlace) => `${customer_id} ${address} ${asset}`
 
 /**
- * Lets those deposits pass that may be credited alone, or that reach the minimum together with the others of their place: then
- * all of these are cleared, for good. The others wait, and are recorded here.
+ * Lets those deposits pass that may be credited alone, or that reach the minimum together with the others of their place:
+ * then all of these are cleared, for good. The others wait, and are recorded here.
  */
 export async function aboveMinimum(
   db: Database,

@@ -52,10 +52,10 @@ export async function cancelForOperator(
 }
 
 /**
- * Cancels a PENDING withdrawal that is not signed, in one transaction: the transfer fails, its total goes back to the profile,
- * and its orchestration fails. A worker that signs and a cancel both lock the row in `outgoing_transfers` until they commit, so
- * a withdrawal is refunded or signed, and never both. Repeating it changes nothing. The withdrawal must exist. Throws
- * NotCancellable, and the database's own error when a worker holds the lock for too long (`tookTooLong`).
+ * Cancels a PENDING withdrawal that is not signed, in one transaction: the transfer fails, its total goes back to the
+ * profile, and its orchestration fails. A worker that signs and a cancel both lock the row in `outgoing_transfers` until
+ * they commit, so a withdrawal is refunded or signed, and never both. Repeating it changes nothing. The withdrawal must
+ * exist. Throws NotCancellable, and the database's own error when a worker holds the lock for too long (`tookTooLong`).
  */
 export async function cancelWithdrawal(
   db: Database,

@@ -29,10 +29,10 @@ interface Held extends Holder {
 
 /**
  * Decides for each withdrawal whether it may be signed, in the transaction that keeps the signed bytes. It reads again
- * conditions that were true when the withdrawal was accepted: freezes, the standing of its account, its profile's account and
- * its identity, and in a sandbox the customer's deposits over a real network. None of these refuses a withdrawal for good,
- * because each can be reversed: the withdrawal waits, and can be cancelled. It verifies the approvers' signatures again
- * (`judgeWithdrawals`); a rejection, or the deadline, refuses the withdrawal. Returns the decisions by transfer_id.
+ * conditions that were true when the withdrawal was accepted: freezes, the standing of its account, its profile's account
+ * and its identity, and in a sandbox the customer's deposits over a real network. None of these refuses a withdrawal for
+ * good, because each can be reversed: the withdrawal waits, and can be cancelled. It verifies the approvers' signatures
+ * again (`judgeWithdrawals`); a rejection, or the deadline, refuses the withdrawal. Returns the decisions by transfer_id.
  */
 export async function checkBeforeSigning(
   tx: Transaction,
@@ -79,8 +79,8 @@ export async function checkBeforeSigning(
 }
 
 /**
- * Decides about the platform's own transfers: nothing is signed on a frozen network. The adapter, which knows the hot wallet's
- * balance, makes a send to cold storage leave enough for customers' withdrawals (`unsignedWithdrawals`).
+ * Decides about the platform's own transfers: nothing is signed on a frozen network. The adapter, which knows the hot
+ * wallet's balance, makes a send to cold storage leave enough for customers' withdrawals (`unsignedWithdrawals`).
  */
 async function checkTreasury(
   tx: Transaction,

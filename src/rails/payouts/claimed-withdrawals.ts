@@ -125,8 +125,8 @@ export function withCanonicalAddress<T extends Withdrawal>(claimed: T): T {
 }
 
 /**
- * All withdrawals, of any customer, that the transactions of these pay. Where one payment of a transaction has ended, or has no
- * record any more, none of that transaction's is returned.
+ * All withdrawals, of any customer, that the transactions of these pay. Where one payment of a transaction has ended, or has
+ * no record any more, none of that transaction's is returned.
  */
 export async function payingTogether(
   tx: Transaction,
@@ -188,7 +188,8 @@ export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawa
 }
 
 /**
- * Begins a withdrawal that no worker has begun, due so that a worker sees its deadline. Returns false where one has begun it.
+ * Begins a withdrawal that no worker has begun, due so that a worker sees its deadline. Returns false where one has begun
+ * it.
  */
 export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
   const { rows } = await tx.query<{ transfer_id: string }>(

@@ -40,9 +40,9 @@ interface Asked {
 }
 
 /**
- * Broadcasts signed transactions, and asks how far the others are. A transaction that the node did not accept is asked about,
- * too: it may be mined already, may never be, or may need a replacement. Failures go to `failures`. A broadcast transaction has
- * its step all the same, and one that could not be asked about is asked about again.
+ * Broadcasts signed transactions, and asks how far the others are. A transaction that the node did not accept is asked
+ * about, too: it may be mined already, may never be, or may need a replacement. Failures go to `failures`. A broadcast
+ * transaction has its step all the same, and one that could not be asked about is asked about again.
  */
 export async function follow(
   db: Queryable,
@@ -58,8 +58,8 @@ export async function follow(
     failures.push(error)
     return { steps: [], stuck: [] }
   })
-  // What waits for the signer ends by what it replaced, or by what has used its nonce. Otherwise it goes on waiting, with what
-  // the chain says of it.
+  // What waits for the signer ends by what it replaced, or by what has used its nonce. Otherwise it goes on waiting, with
+  // what the chain says of it.
   const steps = checked.steps.flatMap((step): Step[] => {
     const { withdrawal, state, waitingReason } = step
     if (withdrawal.state !== 'ASKED' || state === 'DONE' || state === 'HELD') return [step]
@@ -89,8 +89,8 @@ export const evidenceOfEach = async (
   )
 
 /**
- * Asks the signer process about withdrawals that are ASKED. It gets with each what was accepted and who has approved it. What it
- * replaces is broadcast meanwhile.
+ * Asks the signer process about withdrawals that are ASKED. It gets with each what was accepted and who has approved it.
+ * What it replaces is broadcast meanwhile.
  */
 async function askSigner(db: Queryable, adapter: Payer, asked: KeptWithdrawal[]): Promise<Asked> {
   if (asked.length === 0) return { steps: [], toCheck: [] }
@@ -123,8 +123,8 @@ async function answersOfSigner(
 }
 
 /**
- * Broadcasts what was signed last of withdrawals whose replacement is not: it may pay them yet, and a node may have dropped it.
- * What was voided is left out, whatever its bytes are: those of the new question may pay in its place.
+ * Broadcasts what was signed last of withdrawals whose replacement is not: it may pay them yet, and a node may have dropped
+ * it. What was voided is left out, whatever its bytes are: those of the new question may pay in its place.
  */
 async function rebroadcastReplaced(db: Queryable, adapter: Payer, asked: KeptWithdrawal[]): Promise<void> {
   const replacing = asked.filter(({ replaced }) => replaced.length > 0)

@@ -158,8 +158,8 @@ export const signAlone = (tx: Transaction, network: PayoutNetwork) => takeLock(t
 
 /**
  * The ids of those that must wait because an earlier withdrawal of their profile, not among them, waits to be signed: one of
- * their asset, or one of any asset that waits for its network fee. A signed withdrawal delays no later one, nor does one that
- * waits for a reason of its own (`PAYMENT_CODES`).
+ * their asset, or one of any asset that waits for its network fee. A signed withdrawal delays no later one, nor does one
+ * that waits for a reason of its own (`PAYMENT_CODES`).
  */
 export async function behindOthers(
   tx: Transaction,

@@ -9,9 +9,10 @@ import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 /**
- * Broadcasts the stored bytes of a COMPLETED withdrawal again, after its chain has taken its transaction back. Only these bytes
- * are sent, so that the withdrawal is paid once at most. Only the audit log changes. Throws a Refusal when there is no such
- * withdrawal, it is not completed, its bytes are not stored or are a simulation's, or the chain still has its transaction.
+ * Broadcasts the stored bytes of a COMPLETED withdrawal again, after its chain has taken its transaction back. Only these
+ * bytes are sent, so that the withdrawal is paid once at most. Only the audit log changes. Throws a Refusal when there is no
+ * such withdrawal, it is not completed, its bytes are not stored or are a simulation's, or the chain still has its
+ * transaction.
  */
 export async function resendWithdrawal(
   db: Database,

@@ -19,9 +19,9 @@ import { replaceStuck, reviewAndSign } from './sign-withdrawals.ts'
 import { endLease, renewLease } from '../../networks/outgoing-transfers.ts'
 
 /**
- * Settlement over a real network. Its node may take its time, so no database transaction is open while it is asked: withdrawals
- * are leased, and a step is recorded if its withdrawal is still as it was leased. Only signing holds its withdrawals in a
- * transaction, because the nonce or coins must be committed or rolled back with the signed bytes.
+ * Settlement over a real network. Its node may take its time, so no database transaction is open while it is asked:
+ * withdrawals are leased, and a step is recorded if its withdrawal is still as it was leased. Only signing holds its
+ * withdrawals in a transaction, because the nonce or coins must be committed or rolled back with the signed bytes.
  */
 
 const LOOP = originOfLoop('settlement')

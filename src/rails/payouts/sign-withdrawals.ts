@@ -19,8 +19,8 @@ import { payingTogether, type Claimed, type KeptWithdrawal } from './claimed-wit
 
 /**
  * Reviews new withdrawals, and signs them and those that waited. `tx` must store the signed bytes: the nonces and coins that
- * signing uses are committed or rolled back with them. Each withdrawal is checked again first (`checkBeforeSigning`). Returns
- * their steps, and records none.
+ * signing uses are committed or rolled back with them. Each withdrawal is checked again first (`checkBeforeSigning`).
+ * Returns their steps, and records none.
  */
 export async function reviewAndSign(tx: Transaction, rail: Rail, claimed: Claimed[]): Promise<Step[]> {
   const steps: Step[] = []
@@ -93,9 +93,9 @@ async function selectBehind(
 }
 
 /**
- * The reason of a withdrawal that is unsigned by its customer's records, although the shared wallet has a transaction for it.
- * The customer's part of the database has lost what it had committed, as a standby may have. The withdrawal is neither signed again
- * nor refunded.
+ * The reason of a withdrawal that is unsigned by its customer's records, although the shared wallet has a transaction for
+ * it. The customer's part of the database has lost what it had committed, as a standby may have. The withdrawal is neither
+ * signed again nor refunded.
  */
 const signedAs = (hash: string): WaitingReason => ({
   code: 'UNKNOWN_SPENDS',
@@ -105,8 +105,9 @@ const signedAs = (hash: string): WaitingReason => ({
 })
 
 /**
- * Why a transaction that was signed for a withdrawal before may still be mined; undefined where none can be. The chain is asked
- * once more: the rows of the database may be forged, and a deep reorganisation may have taken the other transaction back.
+ * Why a transaction that was signed for a withdrawal before may still be mined; undefined where none can be. The chain is
+ * asked once more: the rows of the database may be forged, and a deep reorganisation may have taken the other transaction
+ * back.
  */
 async function whyNotVoid(
   withdrawal: Claimed,
@@ -139,9 +140,9 @@ async function broadcastForgotten(withdrawals: BroadcastWithdrawal[], adapter: P
 }
 
 /**
- * Replaces stuck transactions for higher fees. This is signing: the node is asked while the signing lock is held, because the
- * nonce or the inputs must be committed or rolled back with the new bytes. A frozen customer's transaction is replaced all the
- * same: it may be paid already, and others may wait behind its nonce.
+ * Replaces stuck transactions for higher fees. This is signing: the node is asked while the signing lock is held, because
+ * the nonce or the inputs must be committed or rolled back with the new bytes. A frozen customer's transaction is replaced
+ * all the same: it may be paid already, and others may wait behind its nonce.
  */
 export async function replaceStuck(
   tx: Transaction,

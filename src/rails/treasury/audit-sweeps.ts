@@ -107,8 +107,8 @@ export async function takingFromUnattributed<T>(
 }
 
 /**
- * The amount that has left an address with its sweeps up to a block, in minor units. For the native asset it includes the gas
- * that the sweeps paid, less the hot wallet's top-ups. Sweeps whose blocks are not read yet are left out.
+ * The amount that has left an address with its sweeps up to a block, in minor units. For the native asset it includes the
+ * gas that the sweeps paid, less the hot wallet's top-ups. Sweeps whose blocks are not read yet are left out.
  */
 async function leftWith(
   tx: Transaction,

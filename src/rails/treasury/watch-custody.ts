@@ -25,12 +25,12 @@ export type Suspicions = Map<
 export type Seen = (network: CryptoNetwork, look: Look | undefined) => void
 
 /**
- * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An asset
- * must be short twice in a row: `suspicions` keeps what the comparisons found. Returns how many networks are short. Throws the
- * failures after the other networks were compared.
+ * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An
+ * asset must be short twice in a row: `suspicions` keeps what the comparisons found. Returns how many networks are short.
+ * Throws the failures after the other networks were compared.
  *
- * A payment that was refunded as failed, and arrived all the same, first reduces the surplus over custody. For an hour after a
- * failed transaction, a smaller surplus than before therefore counts as short, too.
+ * A payment that was refunded as failed, and arrived all the same, first reduces the surplus over custody. For an hour after
+ * a failed transaction, a smaller surplus than before therefore counts as short, too.
  */
 export async function watchCustody(
   db: Database,
@@ -49,7 +49,8 @@ export async function watchCustody(
     const isShort = still.length > 0
     suspicions.set(network, {
       short: new Set(found.map(({ asset }) => asset)),
-      // After a freeze the comparisons begin anew, so that the same money does not freeze the network again once it is lifted.
+      // After a freeze the comparisons begin anew, so that the same money does not freeze the network again once it is
+      // lifted.
       looks: isShort
         ? []
         : [...looks, new Map(compared.map(({ asset, least }) => [asset, least]))].slice(-LOOKS_MAX),
@@ -92,8 +93,8 @@ async function lookAtEach<T>(
 }
 
 /**
- * The surplus over custody, in minor units: the highest that two comparisons in a row have both found. A deposit that only the
- * chain knew raises a single comparison, and a client can time its deposit for one. Less what was posted meanwhile.
+ * The surplus over custody, in minor units: the highest that two comparisons in a row have both found. A deposit that only
+ * the chain knew raises a single comparison, and a client can time its deposit for one. Less what was posted meanwhile.
  */
 function surplusBefore(
   looks: readonly ReadonlyMap<string, bigint>[],
@@ -109,8 +110,8 @@ function surplusBefore(
 }
 
 /**
- * By asset, in minor units: what came from outside and was posted within the time that comparisons are kept for, such as a refill.
- * Until then it was held beyond custody.
+ * By asset, in minor units: what came from outside and was posted within the time that comparisons are kept for, such as a
+ * refill. Until then it was held beyond custody.
  */
 async function broughtLately(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
   const posted = await db.query<{ id: string }>(

@@ -33,8 +33,8 @@ export async function openNetworks(settings: Settings, db: Database): Promise<Op
 }
 
 /**
- * Throws `SettingsError` for a node on a chain of the other mode, and for keys that are not those of the records. An unreachable
- * node is checked again before its first use.
+ * Throws `SettingsError` for a node on a chain of the other mode, and for keys that are not those of the records. An
+ * unreachable node is checked again before its first use.
  */
 export async function requireChains(networks: Opened, db: Database, log: Logger): Promise<void> {
   for (const [network, { requireChain, isExperimental }] of networks) {
@@ -140,8 +140,8 @@ async function checkSafety(name: CryptoNetwork, network: ConfiguredNetwork): Pro
 }
 
 /**
- * Warns of private keys in a process that clients can reach. Only an unreachable worker process should hold them. Every process
- * serves requests; one that listens on this machine only counts as unreachable.
+ * Warns of private keys in a process that clients can reach. Only an unreachable worker process should hold them. Every
+ * process serves requests; one that listens on this machine only counts as unreachable.
  */
 function checkPlaceOfKeys(name: CryptoNetwork, privateKeys: string[], { worker, host }: Settings): Finding[] {
   const what = `${name}: this process holds the private ${privateKeys.join(' and ')}`

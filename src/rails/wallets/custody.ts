@@ -101,8 +101,8 @@ export interface ComparedCustody {
 }
 
 /**
- * Compares the amounts that the wallet holds with those that the ledgers have in custody. The ledgers are read before and after
- * the chain, because a payment that ended in between counts in only one of the readings.
+ * Compares the amounts that the wallet holds with those that the ledgers have in custody. The ledgers are read before and
+ * after the chain, because a payment that ended in between counts in only one of the readings.
  */
 export async function compareCustody(
   db: Queryable,

@@ -316,8 +316,8 @@ export async function selectDeliveriesOf(
 }
 
 /**
- * Reads the orchestrations that a transfer belongs to. A deposit's orchestration is created in the transaction of the deposit,
- * so that its id begins with the time at which the deposit was created or updated.
+ * Reads the orchestrations that a transfer belongs to. A deposit's orchestration is created in the transaction of the
+ * deposit, so that its id begins with the time at which the deposit was created or updated.
  */
 export async function selectOrchestrationsOf(
   db: Queryable,
