@@ -102,7 +102,7 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
   return { line, transaction, network }
 }
 
-/** The line does not contradict the journal. */
+/** Throws Early or Refused unless the line agrees with the journal. */
 export function requireNoConflict(journal: Journal, line: Parameters<Journal['conflictOf']>[0]): void {
   const conflict = journal.conflictOf(line)
   if (conflict === undefined) return
@@ -111,7 +111,7 @@ export function requireNoConflict(journal: Journal, line: Parameters<Journal['co
   throw isEarly ? new Early(conflict) : new Refused(conflict)
 }
 
-/** The transfer is on record, or from a time of which the journal knows everything. */
+/** Throws Refused unless the transfer is on record, or from a time of which the journal knows everything. */
 function requireInJournal(journal: Journal, network: string, transferId: string): void {
   const objection = journal.objectionTo(network, transferId)
   demand(objection === undefined, objection!)
@@ -236,7 +236,7 @@ function acceptedIn(text: string): Accepted {
   return { customer_id, id, asset, amount, network, destination, memo } as Accepted
 }
 
-/** The bytes pay exactly what was accepted, and nothing else. */
+/** Throws Refused unless the bytes pay exactly what was accepted. */
 function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex): void {
   const disagreement = unlessUnreadable(() =>
     disagreementOf(
@@ -255,7 +255,7 @@ function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex):
   demand(disagreement === undefined, `it does not pay what was accepted: ${disagreement!}`)
 }
 
-/** A process with an acceptance key accepted it, and enough approvers of the configuration have signed it. */
+/** Throws Refused unless a process with an acceptance key accepted it and enough configured approvers signed it. */
 function requireAccepted(
   config: SignerConfig,
   network: SignerNetwork,
@@ -324,7 +324,7 @@ const leftWithin = (network: SignerNetwork, journal: Journal, now: Date): bigint
     return countedIn(network, asset, journal.leftSince(network.network, since))
   })
 
-/** What has left, with these payments, is within each window. */
+/** Throws Refused unless what has left, with these payments, is within each window. */
 function requireWithinWindows(
   network: SignerNetwork,
   left: readonly bigint[],

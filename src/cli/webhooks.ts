@@ -211,12 +211,14 @@ async function pathOf(api: Api, named: string): Promise<string> {
 
 /** Iterates over the customer's webhooks, newest first. */
 async function* eachWebhook(api: Api): AsyncGenerator<Webhook, void> {
-  let cursor = ''
-  for (;;) {
-    const page = await api.call<ListPage<Webhook>>('GET', `/v2/webhooks?limit=${PAGE}${cursor}`)
+  let cursor: string | undefined = ''
+  while (cursor !== undefined) {
+    const page: ListPage<Webhook> = await api.call<ListPage<Webhook>>(
+      'GET',
+      `/v2/webhooks?limit=${PAGE}${cursor}`,
+    )
     yield* page.items
-    if (page.next_page_cursor === undefined) return
-    cursor = `&page_cursor=${page.next_page_cursor}`
+    cursor = page.next_page_cursor && `&page_cursor=${page.next_page_cursor}`
   }
 }
 

@@ -140,8 +140,7 @@ const responsesOf = (app: FastifyInstance, operation: Operation, baseUrl: string
 })
 
 /** Returns those of the hooks that the operation needs, in this order. */
-const hooks = <T>(...given: unknown[]): T[] =>
-  given.filter((hook) => typeof hook === 'function') as T[]
+const hooks = <T>(...given: unknown[]): T[] => given.filter((hook) => typeof hook === 'function') as T[]
 
 function handlerOf(
   app: FastifyInstance,
@@ -309,7 +308,7 @@ async function requireEmptyBody({ body }: FastifyRequest): Promise<void> {
   throw problem.badRequest('the body must be empty, or an empty JSON object', [])
 }
 
-/** Reads the query as clients spell it. With `Prefer: handling=lenient` (RFC 7240), a request may have unknown members and parameters. */
+/** Reads the query as clients spell it. `Prefer: handling=lenient` (RFC 7240) allows unknown members and parameters. */
 function readRequest(query: TObject, body: TObject | undefined): preValidationHookHandler {
   const readQuery = queryReader(query)
   const members = body && membersOf(body)

@@ -111,7 +111,7 @@ async function readLists(db: Queryable, macs: RowMacs, sql: string): Promise<Lis
   return { ...lists, operators }
 }
 
-/** No token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS), and a disabled client gets no new one. So older ends need not be on the list. */
+/** The list forgets older ends: no token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS), and a disabled client gets none. */
 const LATELY = "> (select clock_timestamp() - interval '25 hours')"
 
 // The service's role can set the columns back, but no record of the audit log. The list of actions is that of the index

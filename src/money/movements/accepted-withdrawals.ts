@@ -7,6 +7,7 @@ import {
 import type { RowMacs } from '../../audit/row-macs.ts'
 import type { ActorType } from '../../contract/actor.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { NIL_UUID } from '../../contract/fields.ts'
 import { PAYOUT_NETWORK, PAYOUT_TYPES } from '../../contract/payout-sql.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
@@ -270,20 +271,20 @@ export async function notAccepted(
   macs: RowMacs,
 ): Promise<{ id: string; objection: string }[]> {
   const found: { id: string; objection: string }[] = []
-  let after = '00000000-0000-0000-0000-000000000000'
-  for (;;) {
+  let page: AcceptedRow[] = []
+  do {
     const { rows } = await db.query<AcceptedRow>(
       `${selectAccepted()}
        where t.customer_id = $1 and t.id > $2 and t.type in ${PAYOUT_TYPES}
        order by t.id
        limit ${WITHDRAWALS_PAGE}`,
-      [customerId, after],
+      [customerId, page.at(-1)?.id ?? NIL_UUID],
     )
-    for (const row of rows) {
+    page = rows
+    for (const row of page) {
       const objection = objectionToWithdrawal(macs, acceptedOf(row), row.mac)
       if (objection !== undefined) found.push({ id: row.id, objection })
     }
-    if (rows.length < WITHDRAWALS_PAGE) return found
-    after = rows.at(-1)!.id
-  }
+  } while (page.length === WITHDRAWALS_PAGE)
+  return found
 }

@@ -30,7 +30,7 @@ export interface Rescan {
 }
 
 /**
- * Reads blocks again, and credits the deposits that were missed in them. A recorded deposit is not credited again. Throws an
+ * Reads blocks again, and credits the deposits that were missed in them. A recorded deposit is not credited again. Throws a
  * Refusal when the network cannot be read, or the last of the blocks is not confirmed.
  */
 export async function rescanDeposits(
