@@ -84,7 +84,7 @@ function pointOf({ name }: BackEnd, der: Uint8Array): Uint8Array {
     if (crv === 'secp256k1')
       return Buffer.concat([Buffer.from([4]), Buffer.from(x!, 'base64url'), Buffer.from(y!, 'base64url')])
   } catch {
-    // What cannot be read is no such key either.
+    // An unreadable key is no such key either.
   }
   throw new BackEndFailure(`${name} has no public key of secp256k1`)
 }

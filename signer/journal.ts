@@ -208,7 +208,7 @@ export class Journal {
       if (!signatures.has(line.digest)) signatures.set(line.digest, line.signature)
       return
     }
-    // What was signed counts, also where the line that opened the journal is gone.
+    // A signed nonce counts, also where the line that opened the journal is gone.
     if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= line.nonce
     if (this.#isApplied(line) || this.conflictOf(line) !== undefined) return
     if (line.kind !== 'SIGN' && line.change !== undefined) this.#changes.add(line.change)
@@ -219,7 +219,7 @@ export class Journal {
       wallet.next = Math.max(wallet.next ?? 0, line.next_nonce)
       const before = this.#transfersFrom.get(network) ?? ''
       if (line.transfers_from > before) this.#transfersFrom.set(network, line.transfers_from)
-      // What was allowed before may have been signed in lines that are lost.
+      // Transfers that were allowed before may have been signed in lines that are lost.
       this.#allowed.clear()
       for (const [id, known] of this.#transfers)
         if (known.kind === 'VOID' && known.network === network) this.#transfers.delete(id)

@@ -179,7 +179,7 @@ export function foresee(
       foreseen.set(accepted.id, own)
       return null
     } catch (error) {
-      // What cannot be read is refused alone.
+      // An unreadable payment is refused alone.
       return (error as Error).message
     }
   })

@@ -97,9 +97,9 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
 }
 
 /**
- * What a person signs spends confirmed outputs of native segregated witness alone: its hash is known before it is signed,
- * and nothing that happens while it waits makes it void, except a spend of its own coins. Older nodes call no output
- * spendable that they only watch.
+ * A transaction that a person signs spends only confirmed outputs of native segregated witness. So its hash is known before
+ * it is signed, and only a spend of its own coins can make it void. Older nodes call no output that they only watch
+ * spendable.
  */
 const isSpendable = ({ signing, depth }: BitcoinWallet, output: Unspent): boolean =>
   signing === 'psbt'

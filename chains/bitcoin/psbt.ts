@@ -20,9 +20,9 @@ import { transactionsFor } from './used-by.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
 /**
- * Transactions that a person signs, with keys that the node's wallet does not have (PSBT, BIP 174). What is to be signed is
- * stored first (`ASKED`). Whoever signs may broadcast it, too, so the worker looks for it by its hash, which no signature
- * changes.
+ * Transactions that a person signs, with keys that the node's wallet does not have (PSBT, BIP 174). The unsigned
+ * transaction is stored first (`ASKED`). The person may broadcast it, too, so the worker looks for it by its hash, which no
+ * signature changes.
  */
 
 /** Most PSBTs that wait to be signed. Their coins and change can pay nothing else. */

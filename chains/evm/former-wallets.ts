@@ -7,8 +7,8 @@ import { gasLimits } from './gas.ts'
 import { openReservation } from './hot-wallet.ts'
 
 /**
- * What wallets hold that paid before goes to the hot wallet by a consolidation: one transfer for each asset, tokens first,
- * since the native asset pays for them.
+ * A consolidation moves the holdings of former wallets to the hot wallet: one transfer for each asset, tokens first, since
+ * the native asset pays for them.
  */
 
 /** Decimals of wei in gwei. */

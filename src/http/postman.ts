@@ -74,7 +74,7 @@ function requestOf({
         key: name,
         value: [example].flat().join(','),
         description,
-        // What has an example is sent.
+        // A parameter with an example is sent.
         ...(place === 'query' && { disabled: required !== true && example === undefined }),
       }))
   const [example] = Object.values(requestBody?.content['application/json'].examples ?? {})

@@ -197,7 +197,7 @@ async function answersTo(
   const refuse = (refusal: unknown) => movements.map((): Outcome => ({ refusal }))
   const startMs = performance.now()
   const outcomes = await postBatch(db, customerId, movements, keys).catch(refuse)
-  // What is posted is answered, whatever a library does.
+  // A posted movement is answered, whatever a library does.
   try {
     if (keys.tracing !== undefined) traceBatch(keys.tracing, batch, outcomes, startMs)
   } catch {

@@ -144,7 +144,7 @@ const failedWith = (incoming: IncomingTransfer, error: unknown): Waiting => ({
 
 async function creditDue(line: Line, due: IncomingTransfer[]): Promise<number> {
   const { db, ledger, network, adapter, screening } = line
-  // What is never spent counts for no minimum.
+  // Outputs that are never spent count for no minimum.
   const spendable = await passing(line, await withoutTokens(db, adapter, due))
   // Small deposits are left out before a second node is asked: anybody can send any amount of dust.
   const minimumOf = adapter.minimumDeposit?.bind(adapter)

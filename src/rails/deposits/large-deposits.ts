@@ -6,7 +6,7 @@ import { foundDepositOf, type IncomingTransfer, type Sifted, type Waiting } from
 
 /**
  * Deposits whose value asks for more than what is known of them: for a second node, or for more confirmations than the scan
- * waits for. What has no price counts as large.
+ * waits for. An asset without a price counts as large.
  */
 
 /** A deposit, and whether its value asks for the word of a second node. */

@@ -58,8 +58,8 @@ export async function follow(
     failures.push(error)
     return { steps: [], stuck: [] }
   })
-  // What waits for the signer ends by what it replaced, or by what has used its nonce. Otherwise it goes on waiting, with
-  // what the chain says of it.
+  // A withdrawal that waits for the signer ends by the transaction that it replaced, or by the one that used its nonce.
+  // Otherwise it goes on waiting, with what the chain says of it.
   const steps = checked.steps.flatMap((step): Step[] => {
     const { withdrawal, state, waitingReason } = step
     if (withdrawal.state !== 'ASKED' || state === 'DONE' || state === 'HELD') return [step]
@@ -90,12 +90,12 @@ export const evidenceOfEach = async (
 
 /**
  * Asks the signer process about withdrawals that are ASKED. It gets with each what was accepted and who has approved it.
- * What it replaces is broadcast meanwhile.
+ * The worker broadcasts what it replaces meanwhile.
  */
 async function askSigner(db: Queryable, adapter: Payer, asked: KeptWithdrawal[]): Promise<Asked> {
   if (asked.length === 0) return { steps: [], toCheck: [] }
   const steps = await answersOfSigner(db, adapter, asked)
-  // What people sign by hand is asked about with the question itself.
+  // The question itself also asks about transactions that people sign by hand.
   const unsigned = steps.flatMap(({ withdrawal, state, waitingReason }) =>
     state === 'ASKED' && waitingReason?.code !== 'NOT_ACCEPTED' && adapter.byHand === undefined
       ? withdrawal
@@ -123,8 +123,8 @@ async function answersOfSigner(
 }
 
 /**
- * Broadcasts what was signed last of withdrawals whose replacement is not: it may pay them yet, and a node may have dropped
- * it. What was voided is left out, whatever its bytes are: those of the new question may pay in its place.
+ * Broadcasts the last signed transaction of withdrawals whose replacement is unsigned: it may pay them yet, and a node may
+ * have dropped it. A voided transaction is left out: the bytes of the new question may pay in its place.
  */
 async function rebroadcastReplaced(db: Queryable, adapter: Payer, asked: KeptWithdrawal[]): Promise<void> {
   const replacing = asked.filter(({ replaced }) => replaced.length > 0)

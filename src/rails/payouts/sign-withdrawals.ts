@@ -73,7 +73,7 @@ async function sign(tx: Transaction, rail: Rail, withdrawals: Claimed[]): Promis
   if (checked.length === 0) return steps
   const signings = await adapter.sign(tx, checked).catch((error: unknown): Signing[] => {
     if (!(error instanceof NodeFailure)) throw error
-    // What the adapter signed before the failure is not kept, and so is never broadcast.
+    // Bytes that the adapter signed before the failure are not kept, and so are never broadcast.
     return checked.map(() => deferred(reasonOfFailure(error)))
   })
   steps.push(...checked.map((withdrawal, index) => stepAfterSigning(withdrawal, signings[index]!, adapter)))

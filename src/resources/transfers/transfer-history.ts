@@ -206,7 +206,7 @@ export async function selectPayout(
     [customerId, transferId],
   )
   const [payout] = rows
-  // The worker may look at a payment later, and it is held at once. What is signed, no freeze holds.
+  // The worker may look at a payment later, and it is held at once. No freeze holds a signed payment.
   const isUnsigned = status === 'PENDING' && direction === 'DEBIT' && (payout?.state ?? 'HELD') === 'HELD'
   const network = type === 'WIRE_WITHDRAWAL' ? 'WIRE' : (crypto_network ?? '')
   const signs = { network, customer_id: customerId, profile_ids: [profile_id] }
