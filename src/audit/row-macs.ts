@@ -151,7 +151,7 @@ const SEALED = {
     covers: ['r.mode', 'r.issuer'],
     live: 'true',
   },
-  // The end of a freeze. A freeze needs no MAC.
+  // The end of a freeze. A freeze in force needs no MAC.
   freezes: {
     purpose: 'freezes',
     key: ['reason', 'created_at', 'kind', 'subject'],

@@ -16,8 +16,8 @@ import { replaceStuck, reviewAndSign } from './sign-withdrawals.ts'
 
 /**
  * One round of settlement: takes every withdrawal that is due, crypto or wire, one step on. A step reviews it, signs it and
- * stores the bytes, broadcasts, confirms or refuses it. Any number of workers share the work. After a
- * crash, the next round repeats a step with the same signed bytes. Withdrawals of a network that `networks` lacks wait.
+ * stores the bytes, broadcasts, confirms or refuses it. Any number of workers share the work. After a crash, the next
+ * round repeats a step with the same signed bytes. Withdrawals of a network that `networks` lacks wait.
  *
  * It looks for work among the customers of `db`. Returns how many withdrawals moved, and calls `taken` with steps that are
  * committed. Throws an AggregateError of the failures after everything else was tried.

@@ -33,9 +33,9 @@ export interface NetworkFeesFound {
  * Stops payouts over a network (freeze NETWORK_FEES) when its transactions of the last 24 hours have cost more than the
  * withdrawals among them paid in fees. The network's section names the factor and the minimum of that loss. Where the failed
  * withdrawals of one customer have cost the minimum, that customer is frozen instead, and these costs do not count for the
- * network: one customer can make withdrawals fail on purpose, and must not stop everybody's. Transfers of the
- * platform itself do not count. Costs before the last such freeze do not count, so that the same money does not freeze again once
- * it is lifted.
+ * network: one customer can make withdrawals fail on purpose, and must not stop everybody's. Transfers of the platform
+ * itself do not count. Costs before the last such freeze do not count, so that the same money does not freeze again once it
+ * is lifted.
  */
 export async function watchNetworkFees(
   { db, settings }: Pick<RailsContext, 'db' | 'settings'>,
