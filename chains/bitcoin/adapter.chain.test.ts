@@ -59,13 +59,8 @@ import {
 import { bitcoinAdapter } from './adapter.ts'
 import type { BitcoinConfig } from './wallet.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
-import type {
-  FoundDeposit,
-  PayoutNetwork,
-  NetworkAdapter,
-  Networks,
-  Withdrawal,
-} from '../../src/networks/network.ts'
+import type { PayoutNetwork, NetworkAdapter, Networks, Withdrawal } from '../../src/networks/network.ts'
+import type { FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
 import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 

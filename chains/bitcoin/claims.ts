@@ -1,5 +1,6 @@
 import type { Queryable, Transaction } from '../../src/db/database.ts'
-import type { MovedOnChain, PaidWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
+import type { PaidWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
+import type { MovedOnChain } from '../../src/networks/moved-on-chain.ts'
 import { decimalOf, larger, minorOf, sum } from './amounts.ts'
 import { decode, hashIn, outpointOf } from './decode.ts'
 import { walletBytesOf, partOf, paymentIndexes, paymentsTo, shareAmong } from './payments.ts'

@@ -1,4 +1,4 @@
-import type { FoundDeposit } from '../../src/networks/network.ts'
+import type { FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { minorOf, sum } from './amounts.ts'
 import { decode, outpointOf, type Outpoint } from './decode.ts'
 import { walletBytesOf } from './payments.ts'

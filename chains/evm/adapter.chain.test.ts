@@ -71,10 +71,11 @@ import { evmNode } from './node.ts'
 import { simulatedNetworks } from '../../src/networks/simulated/adapter.ts'
 import { routeBySigner } from '../../src/networks/simulated/route-by-signer.ts'
 import { formerWalletsIn, networkReports } from '../../src/rails/wallets/network-status.ts'
-import type { FoundDeposit, PayoutNetwork, NetworkAdapter, Networks } from '../../src/networks/network.ts'
+import type { NetworkAdapter, Networks, PayoutNetwork } from '../../src/networks/network.ts'
 import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
 import { sealWithdrawal } from '../../src/money/movements/accepted-withdrawals.ts'
 import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
+import type { FoundDeposit } from '../../src/networks/found-deposits.ts'
 
 const CONFIRMATIONS = 3
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'

@@ -10,8 +10,8 @@ import { headOf, type EvmNode, type Receipt } from './node.ts'
 import { balancesAt, offChain, type EvmChain } from './chain.ts'
 import { askSecondNode, requireSecondWord } from './second-word.ts'
 import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
-import type { FoundDeposit, CreditedStanding, DepositVerdict } from '../../src/networks/network.ts'
 import { readCursor } from '../../src/networks/network-cursors.ts'
+import type { CreditedStanding, DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
 
 /** Checks found deposits against further evidence, and finds credited deposits that the chain has lost. */
 

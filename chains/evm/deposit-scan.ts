@@ -14,7 +14,7 @@ import {
   type DepositSight,
   type FoundDeposit,
   type DepositScan,
-} from '../../src/networks/network.ts'
+} from '../../src/networks/found-deposits.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 
 /** Most blocks that are read together: 20 full blocks of Ethereum are some 10 MB of JSON. */

@@ -10,8 +10,8 @@ import { addressIn, parse, TRANSFER_TOPIC } from './transaction.ts'
 import type { Receipt } from './node.ts'
 import { requireSecondWord } from './second-word.ts'
 import { underWayOf } from './taken-back.ts'
-import type { BroughtOnChain, MovedOnChain } from '../../src/networks/network.ts'
 import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
+import type { BroughtOnChain, MovedOnChain } from '../../src/networks/moved-on-chain.ts'
 
 /** A transaction in a node's answer. */
 interface FoundTransfers {

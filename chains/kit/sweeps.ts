@@ -8,7 +8,9 @@ import {
 import { RecordFailure } from '../../src/db/each-alone.ts'
 import { newId, readClock } from '../../src/db/ids.ts'
 import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
-import type { NetworkFee, SignedTransaction, SweepRound, EndedTopUps } from '../../src/networks/network.ts'
+import type { EndedTopUps, SignedTransaction } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
+import type { SweepRound } from '../../src/networks/sweep-round.ts'
 import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
 
 /**

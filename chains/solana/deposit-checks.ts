@@ -1,6 +1,6 @@
 import type { Address } from '@solana/addresses'
 import type { Database } from '../../src/db/database.ts'
-import type { DepositVerdict, FoundDeposit } from '../../src/networks/network.ts'
+import type { DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import type { Facts, SolanaChain } from './chain.ts'
 import { accountOf, accountsAmong } from './deposit-accounts.ts'

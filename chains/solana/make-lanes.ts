@@ -1,7 +1,7 @@
 import type { Address } from '@solana/addresses'
 import type { Database } from '../../src/db/database.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
-import type { SweepRound } from '../../src/networks/network.ts'
+import type { SweepRound } from '../../src/networks/sweep-round.ts'
 import {
   collectingFailures,
   endSweep,

@@ -1,10 +1,6 @@
 import { RpcError } from '../kit/json-rpc.ts'
-import type {
-  BroadcastAnswer,
-  BroadcastWithdrawal,
-  NetworkFee,
-  SignedTransaction,
-} from '../../src/networks/network.ts'
+import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { DestinationRefused } from '../../src/networks/node-failure.ts'
 import { feeIn, GAS_ASSET, type SolanaChain } from './chain.ts'
 import { plansOf } from './destinations.ts'

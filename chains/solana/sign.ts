@@ -1,7 +1,7 @@
 import type { Transaction } from '../../src/db/database.ts'
 import type { PaymentRefusal, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { inOrder } from '../../src/networks/in-order.ts'
-import { deferred, type WaitingReason, refusedDestination } from '../../src/networks/waiting.ts'
+import { deferred, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { GAS_ASSET, type Facts, type SolanaChain } from './chain.ts'
 import { plansOf, type Plan } from './destinations.ts'
 import { aboveCeiling, priceMax, simulate, unitPriceNow, UNITS_TYPICAL } from './fees.ts'

@@ -1,11 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Queryable } from '../../src/db/database.ts'
-import type {
-  ClaimedTransaction,
-  MovedOnChain,
-  PaidWithdrawal,
-  PaymentOnChain,
-} from '../../src/networks/network.ts'
+import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
+import type { MovedOnChain, PaymentOnChain } from '../../src/networks/moved-on-chain.ts'
 import { asSecondHas, decimalOf, stroops, type StellarChain } from './chain.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { arrivalIn } from './deposits.ts'

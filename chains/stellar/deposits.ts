@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../src/db/database.ts'
-import type { DepositScan, DepositVerdict, FoundDeposit, NewAddress } from '../../src/networks/network.ts'
+import type { NewAddress } from '../../src/networks/network.ts'
+import type { DepositScan, DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { stroops, type StellarChain } from './chain.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'

@@ -1,7 +1,8 @@
 import type { Transaction } from '../../src/db/database.ts'
 import { addressRefusal, memoRefusal } from '../../src/contract/addresses/destination-rules.ts'
 import { inOrder } from '../../src/networks/in-order.ts'
-import type { NetworkFee, Signing, Withdrawal } from '../../src/networks/network.ts'
+import type { Signing, Withdrawal } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { selectPaying, selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import { DestinationRefused, NodeRefusal } from '../../src/networks/node-failure.ts'
 import {

@@ -3,10 +3,10 @@ import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
   EndedTransaction,
-  NetworkFee,
   NonceEnd,
   PaymentStatus,
 } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'

@@ -54,7 +54,6 @@ export function objectionToBalance(
   return objection
 }
 
-/** The text that names a balance. */
 export const keyOfBalance = (profile_id: string, asset: string): string => `${profile_id}/${asset}`
 
 const keyOf = ({ profile_id, asset }: Sealed): string => keyOfBalance(profile_id.toLowerCase(), asset)

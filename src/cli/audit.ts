@@ -3,7 +3,8 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { AUDIT_ACTIONS, type AuditAction } from '../contract/audit-actions.ts'
 import { PLATFORM_ID, UUID } from '../db/ids.ts'
 import { readAuditHeads, type AuditHead } from '../audit/audit.ts'
-import { verifyAuditChains, type ChainFault } from '../money/verify/audit-chains.ts'
+import { verifyAuditChains } from '../money/verify/audit-chains.ts'
+import type { ChainFault } from '../money/verify/chain-check.ts'
 import { selectAuditRecords } from '../access/audit-log/audit-records.ts'
 import { COMMON, wholeNumber } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
@@ -93,7 +94,6 @@ function action(text: string): AuditAction {
   return known
 }
 
-/** Formats a fault: where, what, and the subjects of the record. */
 function textOf({ customer_id, created_at, action, subject_ids = [], fault }: ChainFault): string {
   const subjects =
     subject_ids.length > 1 ? `${subject_ids[0]!} and ${subject_ids.length - 1} more` : subject_ids[0]

@@ -68,7 +68,6 @@ export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   db: Database
   settings: Settings
   log: Logger
-  /** The migrations that ran. */
   applied: string[]
   origin: Origin
   /** Logs what the operator did (`logOperator`). */
@@ -78,7 +77,6 @@ export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   rowMacs: () => Promise<RowMacs>
   /** `db`, with connections to each part of the database. */
   allParts: () => Promise<Database>
-  /** The configured real networks. */
   networks: () => Promise<ReadonlyMap<CryptoNetwork, NetworkAdapter>>
   /** A real network. Throws an Error when the networks file has no section for it. */
   network: (name: CryptoNetwork) => Promise<NetworkAdapter>

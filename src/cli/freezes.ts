@@ -39,7 +39,6 @@ const WORDS = {
   ],
 } as const
 
-/** What names a target. */
 interface Named {
   customer_id?: string
   profile_id?: string

@@ -10,7 +10,6 @@ export type BankIdentifier = 'account_number' | 'ABA' | 'SWIFT'
 export interface BankRule {
   identifier: BankIdentifier
   refuses: string
-  /** Where the fact can be looked up. */
   source: string
   /** Whether the rule refuses this text, which the identifier's earlier rules have accepted. */
   isBroken(text: string): boolean
@@ -23,7 +22,6 @@ const ABA_SOURCE = 'https://www.aba.com/about-us/routing-number'
 const ABA_WEIGHTS = [3, 7, 1, 3, 7, 1, 3, 7, 1]
 const ibanOf = (text: string) => electronicFormatIBAN(text) ?? ''
 
-/** The rules about bank identifiers, in their order. */
 export const BANK_RULES: readonly BankRule[] = [
   {
     identifier: 'account_number',

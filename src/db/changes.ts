@@ -48,7 +48,6 @@ export class Changes {
     this.#restMsMax = restMsMax
   }
 
-  /** The number of changes. */
   get count(): number {
     return this.#count
   }

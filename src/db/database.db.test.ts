@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../test/seed.ts'
 import { atEnd, cloneDatabase } from '../../test/support.ts'
-import { arrayLiteral, openDatabase } from './database.ts'
+import { openDatabase } from './database.ts'
+import { arrayLiteral } from './array-literal.ts'
 
 test('connections override the planner settings of the database', async () => {
   const { url, owner, drop } = await cloneDatabase(1)

@@ -49,7 +49,6 @@ export class ServerCheck {
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   #isSilent = false
-  /** The last failure that was no answer. */
   #cause: Error | undefined
   #session: CheckConnection | undefined
 

@@ -25,7 +25,6 @@ export interface AttemptOutcome {
   retryAfterSeconds?: number | undefined
 }
 
-/** What all attempts of a process share. */
 export interface Means {
   sender: Sender
   tokens: DeliveryTokens

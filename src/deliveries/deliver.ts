@@ -22,12 +22,11 @@ import {
   LEASE_SECONDS,
   pauseEndpoint,
   releaseLeases,
-  START,
   type Claim,
   type ClaimedDelivery,
-  type EndpointKey,
-  type Position,
 } from './claim.ts'
+import { type EndpointKey } from './candidates.ts'
+import { START, type Position } from './reading.ts'
 import { Places } from './places.ts'
 import { recordAttempts, type Attempt } from './record.ts'
 import type { Resolve } from './resolve.ts'

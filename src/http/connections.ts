@@ -31,7 +31,6 @@ export interface ConnectionsOptions {
 const STATE = Symbol('state of a connection')
 
 interface ConnectionState {
-  /** Requests under way. */
   requests: number
   /** When the last request ended, or else the connection began, in milliseconds of the process. */
   since: number

@@ -25,7 +25,6 @@ interface ServerOptions {
   settings: Settings
   baseUrl: string
   log: Logger
-  /** Called for each request. */
   meter?: RequestMeter | undefined
   tracing?: Tracing | undefined
   /** Returns another path for a request, before it is routed. */

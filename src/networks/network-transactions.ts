@@ -1,10 +1,5 @@
-import {
-  arrayLiteral,
-  connectionLost,
-  type Database,
-  type Queryable,
-  type Transaction,
-} from '../db/database.ts'
+import { connectionLost, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { arrayLiteral } from '../db/array-literal.ts'
 import type { PayoutNetwork, SignedTransaction, EndedTopUps } from './network.ts'
 import { arraysOf, grouped } from '../db/rows.ts'
 import type { Moment } from '../db/ids.ts'
@@ -232,7 +227,7 @@ export async function freeWhatHasEnded(
     ),
     endedTopUps,
   )
-  // A transaction without payees is an older version's, which does not record when it has ended.
+  // Of a transaction without payees, nothing says that it has ended.
   const ended = open.filter(
     ({ transfer_ids }) => transfer_ids.length > 0 && transfer_ids.every((one) => done.has(one)),
   )

@@ -2,10 +2,8 @@ import type { Queryable } from '../db/database.ts'
 
 /** A transaction that is under way, as a person is shown it. */
 export interface OpenByHand {
-  /** The hash under which it is stored. */
   crypto_tx_hash: string
   raw_transaction: Buffer
-  /** How many withdrawals it pays. */
   payments: number
   /** The hash that it has on the network, signed or not. */
   txid: string

@@ -181,7 +181,6 @@ async function writeStamp(tx: Queryable, mode: Settings['mode'], issuer: string 
   await (await ownRowMacs()).seal(tx, 'deployment', ID)
 }
 
-/** The key of the only row. */
 const ID = '1'
 
 /** Throws `SettingsError` where Bursar did not write the stamp: a sandbox may be emptied, and a live database must not be. */

@@ -26,7 +26,6 @@ export const RECORDED_MAX = 20
 /** Most actors whose refusals are counted at the same time. Those of further actors are counted together. */
 export const ACTORS_MAX = 1_000
 
-/** The refusals of an actor since its window began. */
 interface Window {
   customerId: string
   actor: Actor

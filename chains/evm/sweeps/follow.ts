@@ -18,7 +18,8 @@ import { feePaid, isBelowBaseFee, type Fees } from '../fees.ts'
 import { at, type Receipt } from '../node.ts'
 import { affordable, replacement } from '../replace.ts'
 import { parse, signerAddressOf } from '../transaction.ts'
-import type { SignedTransaction, SweepRound } from '../../../src/networks/network.ts'
+import type { SignedTransaction } from '../../../src/networks/network.ts'
+import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { keepTransactions } from '../../../src/networks/network-transactions.ts'
 
 /** What following sweeps takes: the chain, the keys, the current fees and the round. `failed` gets each failure. */

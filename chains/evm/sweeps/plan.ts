@@ -9,7 +9,7 @@ import { at, headOf } from '../node.ts'
 import { tryTransfers, type TransferToTry } from '../simulation.ts'
 import type { EvmTransaction } from '../transaction.ts'
 import { leastWorthSweeping } from './worth.ts'
-import type { SweepRound } from '../../../src/networks/network.ts'
+import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 
 /** Most addresses where one call begins a sweep. */
 const PLACES_MAX = 100

@@ -8,7 +8,7 @@ import { refreshStale } from './holdings.ts'
 import { worthSweeping } from './plan.ts'
 import { beginSweep } from './sign.ts'
 import { sweepGasPrice } from './worth.ts'
-import type { SweepRound } from '../../../src/networks/network.ts'
+import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { freeWhatHasEnded } from '../../../src/networks/network-transactions.ts'
 
 /**

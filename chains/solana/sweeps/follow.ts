@@ -1,6 +1,6 @@
 import type { Database } from '../../../src/db/database.ts'
 import { RecordFailure } from '../../../src/db/each-alone.ts'
-import type { SweepRound } from '../../../src/networks/network.ts'
+import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { endSweep, selectUnderWay, setState, stepEach, sweepName, type Sweep } from '../../kit/sweeps.ts'
 import { nonceOf, readAccounts, type Accounts } from '../accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from '../chain.ts'

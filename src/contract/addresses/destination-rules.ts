@@ -31,7 +31,6 @@ export interface CryptoDestination {
 export interface DestinationRule {
   networks: readonly CryptoNetwork[]
   refuses: string
-  /** Where the fact can be looked up. */
   source: string
   /** The reason, as a sentence about the address or the memo; undefined where the rule allows the destination. */
   fault(destination: CryptoDestination, network: CryptoNetwork): string | undefined
@@ -115,7 +114,6 @@ export function stellarMemo(memo: string): { kind: 'id' | 'hash' | 'text'; value
 
 const NO_KEY = 'it is a contract of the network itself, or none, and nobody has its key'
 
-/** The rules about addresses, in their order. */
 export const ADDRESS_RULES: readonly DestinationRule[] = [
   {
     networks: EVM,

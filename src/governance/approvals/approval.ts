@@ -85,7 +85,6 @@ export async function insertDecision(
 const subjectOf = ({ transfer_id, change }: Pick<ApprovalRow, 'transfer_id' | 'change'>) =>
   transfer_id === null ? change!.target : { type: 'transfer', id: transfer_id }
 
-/** The record as the contract writes it. */
 export function approvalToWire(row: ApprovalRow, decisions: readonly KeptDecision[]): Approval {
   const own = decisions.filter(({ approval_id }) => approval_id === row.id)
   return {

@@ -199,7 +199,6 @@ export class Policies {
     return row && this.#examined(customerId, row)
   }
 
-  /** Reads the newest version of each customer, and examines its MAC. */
   async *newestOfAll(db: Queryable): AsyncGenerator<ExaminedVersion> {
     let after: string | null = null
     for (;;) {
@@ -244,7 +243,6 @@ const textOf = (customerId: string, { version, document, created_at }: PolicyVer
 
 export const NO_POLICY = { version: 0, document: { rules: [] } }
 
-/** A version as the API shows it. */
 export const policyToWire = ({
   version,
   document,

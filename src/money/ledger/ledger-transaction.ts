@@ -1,6 +1,7 @@
 import { formatAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { arrayLiteral, type Transaction } from '../../db/database.ts'
+import { type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { insertOf, sendTogether, type Bound, type StatementPart } from '../../db/together.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { transferEventType } from '../../contract/event-types.ts'

@@ -21,7 +21,6 @@ export interface View {
 
 export type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
 
-/** A transfer to record and the entries to post. */
 export interface Leg extends NewTransfer {
   entries: Entry[]
   /** The bank account that a wire pays; its MAC covers it. */
@@ -39,7 +38,6 @@ export interface Decision extends Leg {
   isOnRecord?: true | undefined
 }
 
-/** Returns the legs of a decision: one, or the two of an internal transfer. */
 export const legsOf = (decision: Decision): Leg[] =>
   decision.otherLeg === undefined ? [decision] : [decision, decision.otherLeg]
 
@@ -68,7 +66,6 @@ export interface Payment extends Holder {
   destination: string
 }
 
-/** One request to move money. */
 export interface Movement {
   origin: Origin
   /** Unique among the customer's transfers: a repeat is answered with the first transfer (already-exists). */

@@ -103,7 +103,6 @@ export const SELECT_ACCOUNTS = `
   from accounts a
   join identities i on i.customer_id = $1 and i.id = a.identity_id`
 
-/** The record as the contract writes it: absent fields are omitted. */
 export function accountToWire({ identity, ...row }: AccountRow): Account {
   return {
     ...(presentOf(row) as Omit<Account, 'summary_status'>),

@@ -136,7 +136,6 @@ export function idOfRefId(refId: string): string | undefined {
   return UUID.test(id) && refId === refIdOf(id.toLowerCase()) ? id : undefined
 }
 
-/** The record as the contract writes it: absent fields are omitted. */
 export function orchestrationToWire({
   source_transfer_id,
   source_transfer_status,
@@ -334,7 +333,6 @@ export async function endOrchestrations(
   await insertEvents(tx, customerId, now, rows.map(orchestrationEvent))
 }
 
-/** Records the orchestrations that have ended in the audit log. */
 export function recordEnds(
   tx: Transaction,
   customerId: string,

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert'
-import { arrayLiteral, type Transaction } from '../../db/database.ts'
+import { type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { ownRowMacs } from '../../audit/row-macs.ts'
 import {
   containingIncrement,

@@ -224,7 +224,6 @@ const CUSTOMERS = `
   order by id`
 
 export interface VerifyOptions {
-  /** Called after each customer. */
   onCustomer?: () => void
   /** Checks the MACs of withdrawals; needs the master key. */
   macs?: RowMacs | undefined

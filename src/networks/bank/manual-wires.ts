@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { Type, type Static } from 'typebox'
+import { Amount, AssetSymbol, TextOrNull, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { BankAccount } from './bank-account.ts'
 import type { NetworkAdapter, SignedTransaction } from '../network.ts'
 import type { WaitingReason } from '../waiting.ts'
@@ -14,27 +16,30 @@ const TO_TAKE: WaitingReason = { code: 'WIRE_TO_TAKE', detail: 'an operator must
 /** How often the worker looks at wires. Commands move them; the worker only keeps their reasons up to date. */
 const POLL_MS = 30_000
 
-/** A wire as it was shown to the operator who took it, kept as the withdrawal's bytes. */
-export interface WireOrder {
-  customer_id: string
-  transfer_id: string
-  asset: string
-  amount: string
-  memo: string | null
-  fiat_account_id: string
-  /** The bank account that it pays, as the customer gave it. */
-  payee: {
-    fiat_account_owner: Record<string, unknown>
-    fiat_network_instructions: { wire: PayeeWire }
-  }
-  taken_by: string
-  taken_at: string
-}
-
 interface PayeeWire {
   account_number?: string
   routing_details?: { routing_number?: string }
 }
+interface WirePayee {
+  fiat_account_owner: Record<string, unknown>
+  fiat_network_instructions: { wire: PayeeWire }
+}
+
+/** A wire as it was shown to the operator who took it, kept as the withdrawal's bytes. */
+export const WireOrder = Type.Object({
+  transfer_id: Uuid('The wire: a transfer.'),
+  customer_id: Uuid('Customer.'),
+  asset: AssetSymbol,
+  amount: Amount('Amount.'),
+  memo: TextOrNull('Its memo.'),
+  fiat_account_id: Uuid('The bank account that it pays.'),
+  payee: Type.Unsafe<WirePayee>(
+    Type.Object({}, { additionalProperties: true, description: 'That account, as the customer gave it.' }),
+  ),
+  taken_by: Type.String({ description: 'The operator who sends it.' }),
+  taken_at: Timestamp('When it was taken.'),
+})
+export type WireOrder = Static<typeof WireOrder>
 
 /** The bank of a live deployment without an interface to it. */
 export const manualWires = (bankAccount: BankAccount): NetworkAdapter => ({

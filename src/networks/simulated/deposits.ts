@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
-import type { DepositScan, DepositSight, FoundDeposit } from '../network.ts'
+import type { DepositScan, DepositSight, FoundDeposit } from '../found-deposits.ts'
 import { formatHash } from './hash.ts'
 
 /**

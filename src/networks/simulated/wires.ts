@@ -66,7 +66,6 @@ export async function selectEndedWires(db: Database, milliseconds: number): Prom
   }))
 }
 
-/** Marks wires that have ended, so that they are not selected again. */
 export async function markWiresEnded(db: Database, references: string[]): Promise<void> {
   if (references.length === 0) return
   await db.query(

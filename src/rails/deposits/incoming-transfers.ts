@@ -4,7 +4,7 @@ import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.
 import type { Queryable } from '../../db/database.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
 import { sealOf, type Seal } from '../../audit/row-macs.ts'
-import type { FoundDeposit } from '../../networks/network.ts'
+import type { FoundDeposit } from '../../networks/found-deposits.ts'
 
 /**
  * The rows of `incoming_transfers`, the payments to deposit addresses. A row is inserted in the transaction that moves the
@@ -288,7 +288,6 @@ export async function forget(db: Queryable, incoming: IncomingTransfer): Promise
   )
 }
 
-/** A recorded deposit as adapters take it. */
 export const foundDepositOf = (incoming: IncomingTransfer): FoundDeposit => ({
   address: incoming.address,
   asset: incoming.asset,

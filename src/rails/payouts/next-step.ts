@@ -2,7 +2,6 @@ import type { SecondaryStatus, StatusDetails } from '../../contract/transfer-sta
 import type {
   BroadcastAnswer,
   Payer,
-  NetworkFee,
   PaymentStatus,
   PaymentRefusal,
   Review,
@@ -11,6 +10,7 @@ import type {
   Signing,
   Withdrawal,
 } from '../../networks/network.ts'
+import type { NetworkFee } from '../../networks/moved-on-chain.ts'
 import type { WaitingReason } from '../../networks/waiting.ts'
 import type { SigningDecision } from './check-before-signing.ts'
 import type { OutgoingStep, OutgoingState } from '../../networks/outgoing-transfers.ts'

@@ -115,6 +115,5 @@ export async function selectScreenedDeposit(
   return owner && { payment: paymentOfDeposit(incoming, owner), incoming }
 }
 
-/** A stored amount as the contract writes it. */
 const plainAmount = (asset: string, amount: string) =>
   formatAmount(parseStoredAmount(amount, decimalsOf(asset)), decimalsOf(asset))

@@ -1,4 +1,5 @@
 import type { Transaction } from '../../db/database.ts'
+import { answerEach } from '../../networks/answer-each.ts'
 import type { NetworkAdapter, Signing, Withdrawal } from '../../networks/network.ts'
 import { deferred } from '../../networks/waiting.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
@@ -22,15 +23,12 @@ export function signOnlyScreened(adapter: NetworkAdapter, screening: Screening |
         screening === undefined
           ? await heldUnasked(tx, withdrawals)
           : await heldOf(tx, screening, withdrawals)
-      const allowed = withdrawals.filter(({ transfer_id }) => !held.has(transfer_id))
-      const signings = allowed.length === 0 ? [] : await adapter.sign(tx, allowed)
-      let next = 0
-      return withdrawals.map(({ transfer_id }): Signing => {
-        const detail = held.get(transfer_id)
-        return detail === undefined
-          ? signings[next++]!
-          : deferred({ code: SCREENING, detail, recheckMs: RECHECK_MS })
-      })
+      return answerEach(
+        withdrawals,
+        withdrawals.map(({ transfer_id }) => held.get(transfer_id)),
+        (allowed) => adapter.sign(tx, allowed),
+        (detail): Signing => deferred({ code: SCREENING, detail, recheckMs: RECHECK_MS }),
+      )
     },
   }
 }

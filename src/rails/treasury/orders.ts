@@ -267,7 +267,6 @@ async function selectByReference(db: Queryable, reference: string): Promise<Trea
   return rows[0]
 }
 
-/** The newest treasury transfers, of one network or of all. */
 export async function selectTreasuryTransfers(
   db: Queryable,
   network: CryptoNetwork | null,

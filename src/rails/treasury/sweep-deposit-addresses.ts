@@ -6,7 +6,7 @@ import { networkFeeEntries } from '../../money/ledger/entries.ts'
 import { pricesIn, type RailsContext } from '../context.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
-import type { EndedSweep, IsFrozen } from '../../networks/network.ts'
+import type { EndedSweep, IsFrozen } from '../../networks/sweep-round.ts'
 
 /**
  * Takes one step of sweeping on every network that has deposit addresses to sweep: their balances go to the hot wallet, and the

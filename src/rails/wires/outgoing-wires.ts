@@ -1,3 +1,5 @@
+import { Type, type Static } from 'typebox'
+import { Amount, AssetSymbol, OneOf, TextOrNull, Timestamp, Uuid } from '../../contract/fields.ts'
 import { strict as assert } from 'node:assert'
 import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
@@ -32,20 +34,22 @@ export interface By {
   origin: Origin
 }
 
-export interface OpenWire {
-  transfer_id: string
-  customer_id: string
-  profile_id: string
-  amount: string
-  asset: string
-  /** READY: an operator may take it. WAITING: it may not be sent now, or the worker has not checked it yet. */
-  state: 'READY' | 'WAITING' | 'TAKEN'
-  detail: string | null
-  payee: string
-  /** The last four characters; the operator who takes the wire sees the whole number. */
-  account_number: string
-  created_at: string
-}
+export const OpenWire = Type.Object({
+  transfer_id: Uuid('The wire: a transfer.'),
+  customer_id: Uuid('Customer.'),
+  profile_id: Uuid('The profile that pays.'),
+  amount: Amount('Amount.'),
+  asset: AssetSymbol,
+  state: OneOf(
+    ['READY', 'WAITING', 'TAKEN'],
+    'READY: it may be taken. WAITING: it may not be sent now, or was not checked yet.',
+  ),
+  detail: TextOrNull('Why it waits, or who has taken it.'),
+  payee: Type.String({ description: 'Whom it pays.' }),
+  account_number: Type.String({ description: 'The last four characters.' }),
+  created_at: Timestamp('Creation time.'),
+})
+export type OpenWire = Static<typeof OpenWire>
 
 type WireRow = Withdrawal &
   Pick<OpenWire, 'created_at'> &
@@ -128,7 +132,6 @@ function standingOf(
     : { state: 'WAITING', detail: waiting_detail }
 }
 
-/** The name of the bank account's owner. */
 export function ownerName(owner: Record<string, unknown>): string {
   const { person_details, institution_details } = owner as FiatAccount['fiat_account_owner']
   return (
@@ -227,15 +230,23 @@ async function requireTaken(
   return readOrder(raw)!
 }
 
-export interface EndedWire {
-  customer_id: string
-  transfer_id: string
-  status: 'COMPLETED' | 'FAILED'
-  bank_reference?: string
-  reason?: string
-  /** False when the same was recorded before: then nothing changed. */
-  changed: boolean
-}
+export const BankReference = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description: "The bank's reference of the wire.",
+})
+export const Changed = Type.Boolean({
+  description: 'False when it was recorded before: then nothing changed.',
+})
+export const EndedWire = Type.Object({
+  transfer_id: Uuid('The wire: a transfer.'),
+  customer_id: Uuid('Customer.'),
+  status: OneOf(['COMPLETED', 'FAILED'], 'How it ended.'),
+  bank_reference: Type.Optional(BankReference),
+  reason: Type.Optional(Type.String({ description: 'Why it failed.' })),
+  changed: Changed,
+})
+export type EndedWire = Static<typeof EndedWire>
 
 /**
  * Completes a wire that an operator has taken and sent. Repeating it with the same reference changes nothing. Throws an

@@ -16,7 +16,6 @@ import {
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 
-/** Adds members to an account (API behaviour, Accounts): all of them or none. */
 export const addAccountMembers = operation({
   method: 'POST',
   url: '/v2/identity/account-members',

@@ -41,7 +41,6 @@ const NewAccount = Closed(
 )
 type NewAccount = Static<typeof NewAccount>
 
-/** Creates an account of an identity (API behaviour, Accounts), with its members and, on request, its profile. */
 export const createAccount = operation({
   method: 'POST',
   url: '/v2/identity/accounts',

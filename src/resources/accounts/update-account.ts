@@ -23,7 +23,6 @@ const READ_ONLY = [
   'type',
 ] as const
 
-/** Updates an account (API behaviour, Accounts). It cannot change the administrator's flag. */
 export const updateAccount = operation({
   method: 'PUT',
   url: '/v2/identity/accounts',

@@ -8,7 +8,6 @@ import {
   insertDepositAddress,
 } from '../../money/records/deposit-address.ts'
 
-/** Creates a deposit address (API behaviour, Deposit addresses): deposits to it over its network are credited to the profile. */
 export const createDepositAddress = operation({
   method: 'POST',
   url: '/v2/transfer/deposit-addresses',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Network } from '../../contract/fields.ts'
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import { DepositAddress, depositAddressToWire } from '../../money/records/deposit-address.ts'
 import { DEPOSIT_ADDRESS_COLUMNS, type DepositAddressRow } from '../../networks/deposit-addresses.ts'
 
@@ -11,7 +11,7 @@ export const listDepositAddresses = listOperation({
   tag: 'Transfers',
   summary: 'List Deposit Addresses',
   description: "Lists the customer's deposit addresses, newest first.",
-  example: { profile_ids: [EXAMPLE.profile_id], limit: 10 },
+  example: { query: { profile_ids: [EXAMPLE.profile_id], limit: 10 } },
   list: 'deposit-addresses',
   item: DepositAddress,
   select: `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses`,

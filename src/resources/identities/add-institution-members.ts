@@ -21,7 +21,6 @@ import {
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 
-/** Adds members to an institution (API behaviour, Identities). An APPROVED institution needs a new verification. */
 export const addInstitutionMembers = operation({
   method: 'POST',
   url: '/v2/identity/institution-members',

@@ -34,7 +34,6 @@ const CreateIdentityBody = Closed({
   metadata: Type.Optional(Metadata),
 })
 
-/** Creates an identity (API behaviour, Identities), PENDING until its verification ends. */
 export const createIdentity = operation({
   method: 'POST',
   url: '/v2/identity/identities',

@@ -7,7 +7,6 @@ import { problem } from '../../contract/problems.ts'
 import { lockInstitution } from '../../money/records/institution-member.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 
-/** Removes a member of an institution (API behaviour, Identities). An APPROVED institution needs a new verification. */
 export const removeInstitutionMember = operation({
   method: 'DELETE',
   url: '/v2/identity/institution-members/:id',

@@ -10,10 +10,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runs, SEED, seededRandom } from '../../../test/seed.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
-import { INCREMENT_MINUTES, INCREMENTS, type Increment } from '../../contract/increments.ts'
+import { INCREMENTS, INCREMENT_MINUTES, type Increment } from '../../contract/increments.ts'
 import type { Market } from '../../contract/markets.ts'
 import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 
 interface Prices {
   market: string

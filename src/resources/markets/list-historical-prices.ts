@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { forAll, type Database } from '../../db/database.ts'
 import { Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
-import { microsOf, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/lists.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/lists.ts'
+import { microsOf } from '../../http/time-bounds.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import {
@@ -78,10 +79,6 @@ const PricePoint = NamedObject('HistoricalPrice', {
   timestamp: Timestamp('Start of the increment.'),
 })
 
-/**
- * Lists the historical prices of a market, oldest first (API behaviour, Market history). Includes only increments
- * that have ended and whose prices are complete.
- */
 export const listHistoricalPrices = operation({
   method: 'GET',
   url: '/v2/markets/:market/historical-prices',

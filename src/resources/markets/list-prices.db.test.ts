@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
 import { DAY } from '../../contract/increments.ts'
 import type { Market } from '../../contract/markets.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { beginSimulation } from './simulate-prices.ts'
 import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 

@@ -207,7 +207,7 @@ function isoOf(text: string): string {
 }
 
 /** Whether two columns are a day and its time of day, as MetaTrader and Stooq write them. `name` is the second column's. */
-export const isDayAndClock = (day: string, clock: string, name = ''): boolean =>
+const isDayAndClock = (day: string, clock: string, name = ''): boolean =>
   /^(?:\d{4}([-/.])\d\d\1\d\d|\d{8}|\d{1,2}([./])\d{1,2}\2\d{4})$/.test(day) &&
   (/^\d{1,2}:\d\d(?::\d\d)?$/.test(clock) || (/^\d{6}$/.test(clock) && /^<?time>?$/i.test(name)))
 
@@ -272,4 +272,21 @@ function midnightOf(text: string): number | undefined {
     }
   }
   return lastDay.minute
+}
+
+/** The column of the time of day, where the day has a column of its own before it. */
+export function clockOf([first = [], second = first]: string[][]): number | undefined {
+  const at = second.findIndex(
+    (field, place) => place > 0 && isDayAndClock(second[place - 1]!, field, first[place]),
+  )
+  return at === -1 ? undefined : at
+}
+
+/** The fields of a row with its day and its time of day in one column, which keeps the name of the day's. */
+export function withoutClock(record: string[], clock: number | undefined): string[] {
+  if (clock === undefined) return record
+  const [day = '', time = ''] = record.slice(clock - 1)
+  const compact = time.replace(/^(\d\d)(\d\d)(\d\d)$/, '$1:$2:$3').replace(/^(?=\d:)/, '0')
+  const dated = day.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
+  return record.toSpliced(clock - 1, 2, /^\d/.test(time) ? `${dated} ${compact}` : day)
 }

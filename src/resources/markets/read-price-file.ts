@@ -5,11 +5,11 @@ import { parse as parseNow } from 'csv-parse/sync'
 import { DAY } from '../../contract/increments.ts'
 import { openPriceFile, PriceFileError } from './open-price-file.ts'
 import {
+  clockOf,
   columnsNamed,
   delimiterOf,
   isAmbiguousDate,
   isCandle,
-  isDayAndClock,
   LAYOUT_NAMES,
   LAYOUTS,
   PREAMBLE_LINES_MAX,
@@ -17,6 +17,7 @@ import {
   styleOf,
   TIME_NAMES,
   timeOf,
+  withoutClock,
   type Columns,
   type LayoutName,
   type Style,
@@ -231,7 +232,9 @@ class Collector {
 }
 
 const emptyBatch = () => ({
-  ...{ minute: [] as number[], second: [] as number[], prices: [[], [], [], []] as string[][] },
+  minute: [] as number[],
+  second: [] as number[],
+  prices: [[], [], [], []] as string[][],
   unfinished: 0,
   overwritten: 0,
 })
@@ -258,23 +261,6 @@ function preambleOf(head: string[][]): number {
   const isData = first.findIndex(([field = '']) => timeOf(field) !== undefined)
   const header = first.findIndex((row) => columnsNamed(row, true) !== undefined)
   return header === -1 || (isData !== -1 && isData < header) ? 0 : header
-}
-
-/** The column of the time of day, where the day has a column of its own before it. */
-function clockOf([first = [], second = first]: string[][]): number | undefined {
-  const at = second.findIndex(
-    (field, place) => place > 0 && isDayAndClock(second[place - 1]!, field, first[place]),
-  )
-  return at === -1 ? undefined : at
-}
-
-/** The fields of a row with its day and its time of day in one column, which keeps the name of the day's. */
-function withoutClock(record: string[], clock: number | undefined): string[] {
-  if (clock === undefined) return record
-  const [day = '', time = ''] = record.slice(clock - 1)
-  const compact = time.replace(/^(\d\d)(\d\d)(\d\d)$/, '$1:$2:$3').replace(/^(?=\d:)/, '0')
-  const dated = day.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
-  return record.toSpliced(clock - 1, 2, /^\d/.test(time) ? `${dated} ${compact}` : day)
 }
 
 function columnsOf(

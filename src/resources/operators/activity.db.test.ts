@@ -8,7 +8,7 @@ import { newOperatorCaller } from '../../../test/operators.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { momentAt, newId, readClock } from '../../db/ids.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 
 interface Point {
   at: string

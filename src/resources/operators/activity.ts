@@ -7,7 +7,7 @@ import { forEverybody } from '../../db/customer-pool.ts'
 import type { Database } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
 import { DEADLINE_SECONDS } from '../../governance/policy/policy-document.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { knownMoment } from '../../http/require-horizon.ts'
 import { reusedAnswers } from '../../http/reused-answers.ts'
 import { operatorOperation } from '../operation.ts'
@@ -17,7 +17,6 @@ const HOURS = 24
 /** An approval ends at its deadline, so one that waited after a moment was created within this time before it. */
 const APPROVAL_MICROS_MAX = DEADLINE_SECONDS.maximum * 1_000_000
 
-/** The assets that are worth one USD. */
 const DOLLARS = ['USD', ...ASSETS.flatMap((one) => (one.platformStablecoin ? [one.symbol] : []))]
 
 const Activity = Type.Object({

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { forAll } from '../../db/database.ts'
 import { registerCustomer } from '../../money/records/customer.ts'
-import { listCustomers } from '../../access/customers/list-customers.ts'
-import { Closed, Items, Text, TextOrNull, Timestamp, Uuid } from '../../contract/fields.ts'
+import { CustomerSummary, listCustomers } from '../../access/customers/list-customers.ts'
+import { Closed, Items, Text, Uuid } from '../../contract/fields.ts'
 import { operatorOperation } from '../operation.ts'
 
 /** The customers of the deployment: what `bursar customer` does. */
@@ -12,16 +12,7 @@ export const listAllCustomers = operatorOperation({
   url: '/v2/operators/customers',
   scope: 'operators:read_customer',
   summary: 'List Customers',
-  reply: Items(
-    Type.Object({
-      customer_id: Uuid('Customer.'),
-      name: Type.String({ description: 'Its name.' }),
-      created_at: Timestamp('Creation time.'),
-      disabled_at: TextOrNull('When it was disabled; null unless it is.'),
-      clients: Type.Integer({ description: 'API clients that are not disabled.' }),
-      profiles: Type.Integer({ description: 'Profiles.' }),
-    }),
-  ),
+  reply: Items(CustomerSummary),
   run: async ({ db }) => ({ items: await listCustomers(forAll(db)) }),
 })
 

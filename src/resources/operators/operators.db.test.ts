@@ -17,7 +17,7 @@ import {
 } from '../../../test/support.ts'
 import { DEPLOYMENT_SCOPES } from '../../contract/scopes.ts'
 import { momentAt } from '../../db/ids.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { OPERATOR_OPERATIONS } from '../../program/app.ts'
 

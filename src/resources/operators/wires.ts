@@ -1,15 +1,5 @@
 import { Type } from 'typebox'
-import {
-  Amount,
-  AssetSymbol,
-  Closed,
-  Items,
-  OneOf,
-  Text,
-  TextOrNull,
-  Timestamp,
-  Uuid,
-} from '../../contract/fields.ts'
+import { Amount, Closed, Items, Text, TextOrNull, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { forAll, type Database } from '../../db/database.ts'
@@ -17,12 +7,16 @@ import type { Request } from '../../http/operation.ts'
 import { operatorName } from '../../access/audit-log/actor-names.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { bankReference } from '../../money/records/bank-wires.ts'
-import type { WireOrder } from '../../networks/bank/manual-wires.ts'
+import { WireOrder } from '../../networks/bank/manual-wires.ts'
 import { openScreeningOfCommand } from '../../rails/screening/open-screening.ts'
 import {
+  BankReference,
+  Changed,
+  EndedWire,
   listOpenWires,
   markWireFailed,
   markWireSent,
+  OpenWire,
   readTakenWire,
   takeWire,
   type By,
@@ -43,49 +37,6 @@ import { operatorOperation } from '../operation.ts'
  */
 
 const Params = Closed({ id: Uuid('The wire: a transfer.') })
-const BankReference = Type.String({
-  minLength: 1,
-  maxLength: 100,
-  description: "The bank's reference of the wire.",
-})
-
-const OpenWire = Type.Object({
-  transfer_id: Uuid('The wire: a transfer.'),
-  customer_id: Uuid('Customer.'),
-  profile_id: Uuid('The profile that pays.'),
-  amount: Amount('Amount.'),
-  asset: AssetSymbol,
-  state: OneOf(
-    ['READY', 'WAITING', 'TAKEN'],
-    'READY: it may be taken. WAITING: it may not be sent now, or was not checked yet.',
-  ),
-  detail: TextOrNull('Why it waits, or who has taken it.'),
-  payee: Type.String({ description: 'Whom it pays.' }),
-  account_number: Type.String({ description: 'The last four characters.' }),
-  created_at: Timestamp('Creation time.'),
-})
-const TakenWire = Type.Object({
-  transfer_id: Uuid('The wire: a transfer.'),
-  customer_id: Uuid('Customer.'),
-  asset: AssetSymbol,
-  amount: Amount('Amount.'),
-  memo: TextOrNull('Its memo.'),
-  fiat_account_id: Uuid('The bank account that it pays.'),
-  payee: Type.Unsafe<WireOrder['payee']>(
-    Type.Object({}, { additionalProperties: true, description: 'That account, as the customer gave it.' }),
-  ),
-  taken_by: Type.String({ description: 'The operator who sends it.' }),
-  taken_at: Timestamp('When it was taken.'),
-})
-const Changed = Type.Boolean({ description: 'False when it was recorded before: then nothing changed.' })
-const EndedWire = Type.Object({
-  transfer_id: Uuid('The wire: a transfer.'),
-  customer_id: Uuid('Customer.'),
-  status: OneOf(['COMPLETED', 'FAILED'], 'How it ended.'),
-  bank_reference: Type.Optional(BankReference),
-  reason: Type.Optional(Type.String({ description: 'Why it failed.' })),
-  changed: Changed,
-})
 const RecordedWire = Type.Object({ transfer: Transfer, changed: Changed })
 
 /** The reference as it is kept. Throws bad-request. */
@@ -127,7 +78,7 @@ export const getWire = operatorOperation({
   url: '/v2/operators/wires/:id',
   scope: 'operators:read_wire',
   summary: 'Get Taken Wire',
-  reply: TakenWire,
+  reply: WireOrder,
   params: Params,
   run({ params: { id }, db, settings }) {
     requireLive(settings)
@@ -156,7 +107,7 @@ export const take = operatorOperation({
   url: '/v2/operators/wires/:id/take',
   scope: 'operators:write_wire',
   summary: 'Take Wire',
-  reply: TakenWire,
+  reply: WireOrder,
   params: Params,
   async run({ params: { id }, db, settings, ...request }) {
     requireLive(settings)

@@ -46,7 +46,6 @@ const CreateOrchestrationRuleBody = Closed({
 })
 type CreateOrchestrationRuleBody = Static<typeof CreateOrchestrationRuleBody>
 
-/** Creates a rule (API behaviour, Orchestration rules): a deposit at its source starts an orchestration to its destination. */
 export const createOrchestrationRule = operation({
   method: 'POST',
   url: '/v2/orchestration/rules',

@@ -22,7 +22,7 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import type { Orchestration } from '../../money/records/orchestration.ts'
 import { magicAddress } from '../../networks/simulated/magic-addresses.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'

@@ -41,7 +41,6 @@ const DepositBody = Closed({
   ),
 })
 
-/** Deposits to a profile (API behaviour, Sandbox): a wire for fiat, else an incoming crypto transaction. */
 export const depositToProfile = operation({
   method: 'POST',
   url: '/v2/sandbox/profiles/:id/deposit',

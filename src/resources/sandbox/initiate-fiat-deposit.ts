@@ -30,7 +30,6 @@ const InitiateFiatDepositBody = Closed({
   ),
 })
 
-/** Initiate Sandbox Fiat Deposit (API behaviour, Sandbox): a wire arrives and the profile that owns its memo is credited. */
 export const initiateFiatDeposit = operation({
   method: 'POST',
   url: '/v2/sandbox/fiat-deposits',

@@ -1,5 +1,7 @@
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { strict as assert } from 'node:assert'
+import { Type, type Static } from 'typebox'
+import { Amount, Uuid } from '../../contract/fields.ts'
 import { parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
@@ -24,14 +26,14 @@ import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { forgedBalances } from '../../money/ledger/sealed-balances.ts'
 
-export interface Paid {
-  customer_id: string
-  statement_id: string
-  ref_id: string
-  amount_paid: string
-  /** The credit; undefined where nothing was owed. */
-  transfer_id: string | undefined
-}
+export const Paid = Type.Object({
+  customer_id: Uuid('Customer.'),
+  statement_id: Uuid('Statement.'),
+  ref_id: Type.String({ description: 'The `ref_id` of the statement.' }),
+  amount_paid: Amount('What was paid.'),
+  transfer_id: Type.Optional(Uuid('The credit; absent where nothing was owed.')),
+})
+export type Paid = Static<typeof Paid>
 
 /**
  * Pays the generated statements, all of them or those of a period or customer. Each payment is a ledger transaction
@@ -193,5 +195,11 @@ async function pay(
   )
   await insertStatementEvent(tx, now, 'statement.paid', changed.rows[0]!)
   recordChanges(tx, customerId, now, [audited(origin, 'statement.pay', id)])
-  return { customer_id: customerId, statement_id: id, ref_id, amount_paid: total_amount_owed, transfer_id }
+  return {
+    customer_id: customerId,
+    statement_id: id,
+    ref_id,
+    amount_paid: total_amount_owed,
+    ...(transfer_id !== undefined && { transfer_id }),
+  }
 }

@@ -88,7 +88,6 @@ export const CreateCryptoWithdrawalBody = Closed({
 })
 type CreateCryptoWithdrawalBody = Static<typeof CreateCryptoWithdrawalBody>
 
-/** Create Crypto Withdrawal (API behaviour, Crypto withdrawals): debits the profile by amount plus fee; the worker pays it. */
 export const createCryptoWithdrawal = operation({
   method: 'POST',
   url: '/v2/transfer/crypto-withdrawals',

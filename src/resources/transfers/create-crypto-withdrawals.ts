@@ -64,10 +64,6 @@ const CreateCryptoWithdrawalsReply = Type.Object({
   ),
 })
 
-/**
- * Create Crypto Withdrawals (API behaviour, Crypto withdrawals): makes each withdrawal on its own, in order. A
- * refused withdrawal does not affect the others.
- */
 export const createCryptoWithdrawals = operation({
   method: 'POST',
   url: '/v2/transfer/crypto-withdrawals/bulk',

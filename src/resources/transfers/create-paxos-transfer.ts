@@ -8,10 +8,6 @@ import { transferToCustomer } from '../../money/movements/platform-transfer.ts'
 import { operation } from '../operation.ts'
 import { minorToMove } from './create-internal-transfer.ts'
 
-/**
- * Moves money to a profile of another customer of the platform (API behaviour, Paxos transfers). Returns the debit; the
- * receiver's credit has the same group_id.
- */
 export const createPaxosTransfer = operation({
   method: 'POST',
   url: '/v2/transfer/paxos',

@@ -3,7 +3,7 @@ import type { Look } from '../../rails/wallets/look.ts'
 import type { NetworkStatus } from '../../networks/wallet-status.ts'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Seen } from '../../rails/treasury/watch-custody.ts'
-import { REASON_LABELS } from './database-gauges.ts'
+import { REASON_LABELS } from './reason-labels.ts'
 
 type Sample = readonly [labels: Record<string, string>, value: number]
 
