@@ -51,9 +51,9 @@ export async function listPsbts({ db, network, adapter }: Pick<ByHand, 'db' | 'n
   const { open, price } = byHandOf(network, adapter)
   await freeWhatHasEnded(db, network, adapter.endedTopUps)
   const psbts: WaitingPsbt[] = []
-  for (const one of (await open(db)).filter(({ isAsked, isNewest }) => isAsked && isNewest)) {
-    const { txid: id, payments, age_ms } = one
-    const { amount, fee } = await price(one)
+  for (const asked of (await open(db)).filter(({ isAsked, isNewest }) => isAsked && isNewest)) {
+    const { txid: id, payments, age_ms } = asked
+    const { amount, fee } = await price(asked)
     const waits_seconds = Math.floor(age_ms / 1_000)
     psbts.push({ id, crypto_network: network, payments, amount, fee, waits_seconds })
   }
@@ -89,16 +89,16 @@ export async function importPsbts(
 ): Promise<{ id: string; payments: number; changed: boolean }> {
   const { db, network, adapter } = at
   const { open, readPsbts } = byHandOf(network, adapter)
-  const all = await open(db)
-  const { asked, signed } = await readPsbts(all, psbts)
+  const waiting = await open(db)
+  const { asked, signed } = await readPsbts(waiting, psbts)
   const { txid: id, payments } = asked
-  if (all.some(({ isAsked, txid }) => !isAsked && txid === id)) return { id, payments, changed: false }
+  if (waiting.some(({ isAsked, txid }) => !isAsked && txid === id)) return { id, payments, changed: false }
   const withdrawals = await withdrawalsOf(db, network, asked)
   await requireSignable(at, withdrawals)
-  const steps = withdrawals.map(({ now, ...one }): Step => {
-    const { crypto_tx_index } = one
+  const steps = withdrawals.map(({ now, ...kept }): Step => {
+    const { crypto_tx_index } = kept
     const mine = { ...signed, payments, ...(crypto_tx_index !== undefined && { crypto_tx_index }) }
-    const withdrawal = { ...one, ...now }
+    const withdrawal = { ...kept, ...now }
     // What nobody has signed needs no place among the replaced.
     return now.state === 'ASKED'
       ? { withdrawal, state: 'SIGNED', signed: mine, dueInMs: 0 }
@@ -124,9 +124,9 @@ export async function replacePsbt(at: ByHand, id: string): Promise<string> {
   return transaction(db, async (tx) => {
     await signAlone(tx, network)
     await requireNoFreeze(tx, at)
-    const all = await open(tx)
-    const named = all.find(({ txid }) => txid === id)
-    const newest = all.find(
+    const waiting = await open(tx)
+    const named = waiting.find(({ txid }) => txid === id)
+    const newest = waiting.find(
       ({ isNewest, inputs }) => isNewest && named?.inputs.some((input) => inputs.includes(input)),
     )
     if (newest === undefined) throw new Refusal(`no transaction ${id} of ${network} is under way`)
@@ -142,7 +142,7 @@ export async function replacePsbt(at: ByHand, id: string): Promise<string> {
       )
     const isStored = ({ crypto_tx_hash }: OpenByHand) => crypto_tx_hash === kept[0]!.crypto_tx_hash
     // It was asked for at this fee before, and an earlier one was signed instead.
-    if (!all.some(isStored)) await keepTransactions(tx, network, kept)
+    if (!waiting.some(isStored)) await keepTransactions(tx, network, kept)
     await recordEach(tx, at, withdrawals, 'transfer.replace', newest.txid)
     return (await open(tx)).find(isStored)!.txid
   })
@@ -179,10 +179,14 @@ async function withdrawalsOf(
       order by b.transfer_id`,
       [customerId, own.map(({ id }) => id)],
     )
-    for (const { replaced: _, ...one } of (await withReplaced(db, customerId, rows)) as KeptWithdrawal[]) {
-      const { state, crypto_tx_hash: hash, raw_transaction: raw } = one
+    for (const { replaced: _, ...withdrawal } of (await withReplaced(
+      db,
+      customerId,
+      rows,
+    )) as KeptWithdrawal[]) {
+      const { state, crypto_tx_hash: hash, raw_transaction: raw } = withdrawal
       const now = { state, crypto_tx_hash: hash, raw_transaction: raw }
-      found.push({ ...one, crypto_tx_hash, raw_transaction, replaced: [], now })
+      found.push({ ...withdrawal, crypto_tx_hash, raw_transaction, replaced: [], now })
     }
   }
   if (found.length !== payees.length)

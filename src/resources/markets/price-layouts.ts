@@ -89,13 +89,13 @@ export function columnsNamed(
   const time =
     told !== undefined
       ? placeOf('time')
-      : (TIME_NAMES.map((one) => plain.indexOf(one)).find((at) => at !== -1) ??
+      : (TIME_NAMES.map((name) => plain.indexOf(name)).find((at) => at !== -1) ??
         words.findIndex((parts, at) => isTime(at) && !parts.some((word) => END_WORDS.test(word))))
   const price = placeOf('price')
   // In investing.com's candles, the close is called `Price`.
-  const candle = CANDLE_NAMES.map((one) => {
-    const at = placeOf(one)
-    return one === 'close' && at === -1 ? price : at
+  const candle = CANDLE_NAMES.map((name) => {
+    const at = placeOf(name)
+    return name === 'close' && at === -1 ? price : at
   })
   const prices = candle.includes(-1) ? [price] : candle
   return [time, ...prices].some((at) => at < 0 || at >= names.length)
@@ -173,9 +173,9 @@ export const isCandle = ([open, high, low, close]: readonly string[]): boolean =
   [open!, close!].every((price) => !isBelow(price, low!) && !isBelow(high!, price))
 
 /** Whether a price is below another, exactly. */
-function isBelow(one: string, other: string): boolean {
-  const [whole, fraction = ''] = one.replace(/^0+/, '').split('.') as [string, string?]
-  const [otherWhole, otherFraction = ''] = other.replace(/^0+/, '').split('.') as [string, string?]
+function isBelow(a: string, b: string): boolean {
+  const [whole, fraction = ''] = a.replace(/^0+/, '').split('.') as [string, string?]
+  const [otherWhole, otherFraction = ''] = b.replace(/^0+/, '').split('.') as [string, string?]
   if (whole.length !== otherWhole.length) return whole.length < otherWhole.length
   if (whole !== otherWhole) return whole < otherWhole
   const decimals = Math.max(fraction.length, otherFraction.length)

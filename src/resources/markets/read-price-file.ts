@@ -278,11 +278,11 @@ function columnsOf(
       `${name}, line 1: the header must contain a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}; name them by --columns time=...,price=...`,
     )
   }
-  const known = LAYOUT_NAMES.filter((one) => LAYOUTS[one].length === first.length)
+  const known = LAYOUT_NAMES.filter((name) => LAYOUTS[name].length === first.length)
   const read = new Map<string, LayoutName>()
-  for (const one of known.toReversed()) {
-    const prices = pricesAs(columnsNamed(LAYOUTS[one], false)!, rows)
-    if (prices !== undefined) read.set(prices, one)
+  for (const name of known.toReversed()) {
+    const prices = pricesAs(columnsNamed(LAYOUTS[name], false)!, rows)
+    if (prices !== undefined) read.set(prices, name)
   }
   // Where no order of the prices can be true, the line that cannot be is named.
   const found = read.size === 0 ? known[0] : [...read.values()].at(-1)

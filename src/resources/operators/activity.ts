@@ -17,7 +17,7 @@ const HOURS = 24
 /** An approval ends at its deadline, so one that waited after a moment was created within this time before it. */
 const APPROVAL_MICROS_MAX = DEADLINE_SECONDS.maximum * 1_000_000
 
-const DOLLARS = ['USD', ...ASSETS.flatMap((one) => (one.platformStablecoin ? [one.symbol] : []))]
+const DOLLARS = ['USD', ...ASSETS.flatMap((asset) => (asset.platformStablecoin ? [asset.symbol] : []))]
 
 const Activity = Type.Object({
   at: Timestamp('A full hour, or now.'),
