@@ -137,7 +137,7 @@ export function depositReader(db: Database, chain: SolanaChain) {
         try {
           const reading = await readAccount(chain, db, unexplained, account, {
             held: unitsIn(account, balances),
-            at: balances.slotOf(account.account),
+            slot: balances.slotOf(account.account),
           })
           readings.push(reading)
           if (reading.complaint !== undefined) complain(account, reading.complaint)
@@ -171,12 +171,14 @@ export const addressesOf = (rows: readonly Pick<DepositAccount, 'account'>[]): A
 async function balancesOf({ rpc }: SolanaChain, accounts: readonly Address[]): Promise<Balances> {
   const starts = Array.from(
     { length: Math.ceil(accounts.length / LOOKED_BY_ONE) },
-    (_, at) => at * LOOKED_BY_ONE,
+    (_, index) => index * LOOKED_BY_ONE,
   )
   const parts = await Promise.all(
     starts.map((start) => readAccounts(rpc, accounts.slice(start, start + LOOKED_BY_ONE))),
   )
-  const partOf = new Map(accounts.map((account, at) => [account, parts[Math.floor(at / LOOKED_BY_ONE)]!]))
+  const partOf = new Map(
+    accounts.map((account, index) => [account, parts[Math.floor(index / LOOKED_BY_ONE)]!]),
+  )
   return {
     get: (account) => partOf.get(account)?.get(account),
     slotOf: (account) => partOf.get(account)?.slotOf(account) ?? 0n,
@@ -215,7 +217,7 @@ async function readAccount(
   db: Database,
   unexplained: Map<string, Unexplained>,
   recorded: DepositAccount,
-  { held, at }: { held: bigint; at: bigint },
+  { held, slot: readAt }: { held: bigint; slot: bigint },
 ): Promise<Reading> {
   const { customer_id, address, asset, account, stale_at, signature } = recorded
   const { tokens } = await chain.facts()
@@ -224,7 +226,7 @@ async function readAccount(
     throw new Error('it was changed in the database, or the node has another mint')
   const state = await listMore(chain, unexplained, recorded)
   // Later ones are read in the next round.
-  const listed = state.isCut ? state.listed : state.listed.filter(({ slot }) => BigInt(slot) <= at)
+  const listed = state.isCut ? state.listed : state.listed.filter(({ slot }) => BigInt(slot) <= readAt)
   const unread = state.isWhole
     ? listed.filter(({ signature: hash, err }) => err === null && !state.known.has(hash))
     : []

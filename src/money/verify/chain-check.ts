@@ -119,18 +119,18 @@ export class ChainCheck {
     const records = await this.#records(place.position, links)
     for (const link of links) {
       const position = place.position + 1
-      const at = { position, created_at: link.created_at }
+      const faulty = { position, created_at: link.created_at }
       if (Number(link.position) !== position) return { position, fault: `link ${position} is missing` }
       const own = records.get(link.position) ?? []
       const fault = this.#faultOfRecords(link, own)
-      if (fault !== undefined) return { ...at, ...fault }
+      if (fault !== undefined) return { ...faulty, ...fault }
       const hash = linkHash(place.hash, link.digests)
       if (!hash.equals(link.hash)) {
         const what = position === 1 ? ', or from when on entries are covered was changed' : ''
-        return { ...at, fault: `link ${position} does not follow from the link before it${what}` }
+        return { ...faulty, fault: `link ${position} does not follow from the link before it${what}` }
       }
       const anchored = this.#faultOfAnchor(position, hash)
-      if (anchored !== undefined) return { ...at, fault: anchored }
+      if (anchored !== undefined) return { ...faulty, fault: anchored }
       place.position = position
       place.hash = hash
       this.#found.links += 1
