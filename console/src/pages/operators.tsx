@@ -69,14 +69,9 @@ function Changes({ of: { id, name, role, status }, again }: { of: Operator; agai
     <>
       <details>
         <summary>Another role</summary>
-        {ROLES.filter((choice) => choice !== role).map((choice) => (
-          <Action
-            key={choice}
-            call={changeOf(id, { role: choice })}
-            done={again}
-            ask={`Make ${name} ${choice}?`}
-          >
-            {inWords(choice)}
+        {ROLES.filter((next) => next !== role).map((next) => (
+          <Action key={next} call={changeOf(id, { role: next })} done={again} ask={`Make ${name} ${next}?`}>
+            {inWords(next)}
           </Action>
         ))}
       </details>

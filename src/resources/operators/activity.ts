@@ -48,9 +48,7 @@ async function readActivity(db: Database, customerId: string, mode: 'sandbox' | 
   const fullHours = Array.from({ length: HOURS }, (_, ago) => lastHour - ago * HOUR_MICROS).reverse()
   const moments = [...fullHours, now]
   // Where an hour begins or ends. Records are summed between bounds first, so that few sums are joined with the moments.
-  const bounds = [...new Set(moments.flatMap((moment) => [moment - HOUR_MICROS, moment]))].sort(
-    (a, b) => a - b,
-  )
+  const bounds = [...new Set(moments.flatMap((end) => [end - HOUR_MICROS, end]))].sort((a, b) => a - b)
   const boundOf = (micros: number) => bounds.indexOf(micros) + 1
   const { rows } = await db.query<Omit<Activity, 'at'>>(
     `
@@ -97,12 +95,7 @@ async function readActivity(db: Database, customerId: string, mode: 'sandbox' | 
     [
       ...[customerId, bounds.map(microsToTimestamp), mode === 'live'],
       firstIdAt(bounds[0]! - APPROVAL_MICROS_MAX),
-      ...[
-        moments.map((moment) => boundOf(moment - HOUR_MICROS)),
-        moments.map(boundOf),
-        decimalsOf('USD'),
-        DOLLARS,
-      ],
+      ...[moments.map((end) => boundOf(end - HOUR_MICROS)), moments.map(boundOf), decimalsOf('USD'), DOLLARS],
     ],
   )
   assert(rows.length === moments.length, 'every moment has its sums')
