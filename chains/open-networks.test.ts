@@ -1,11 +1,10 @@
 import { Keypair } from '@stellar/stellar-base'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { base58 } from '@scure/base'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import {
@@ -15,12 +14,13 @@ import {
   mnemonicToAccount,
   privateKeyToAccount,
 } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Database, Transaction } from '../src/db/database.ts'
 import { WrongChain } from '../src/networks/chain-of-mode.ts'
 import { signerOfSeed } from './solana/keys.ts'
 import { configuredNetworks, type ConfiguredNetwork } from '../src/networks/open-networks.ts'
 import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
+import { ownFolder } from '../test/at-end.ts'
 
 // No test of a file reaches the database or a node: faults of the file are reported first.
 const USE = { signs: true, withdrawals: withdrawalReader }
@@ -81,11 +81,7 @@ const LITECOIN = {
   low_mark: '10',
 }
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bursar-configured-'))
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = await ownFolder()
 
 let files = 0
 async function fileOf(content: unknown): Promise<string> {

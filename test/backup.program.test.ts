@@ -17,8 +17,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { InstalledPostgres, POSTGRES_PROGRAMS } from './installed-postgres.ts'
-import { atEnd, BASE_URL, DESTINATION, ENVIRONMENT, PROGRAM, remoteCaller, spawnBursar } from './support.ts'
+import { BASE_URL, DESTINATION, ENVIRONMENT, PROGRAM, remoteCaller, spawnBursar } from './support.ts'
 import type { BursarProcess, RemoteCaller } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 if (POSTGRES_PROGRAMS === undefined)
   console.warn(
@@ -332,8 +333,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
 })
 
 test('a copy of the folder of a stopped Bursar with its embedded PostgreSQL is a backup', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-backup-'))
-  atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  const folder = await ownFolder()
   await promisify(execFile)('chmod', ['755', folder])
   const [dataDir, copy] = [join(folder, 'data'), join(folder, 'copy')]
   const first = await start({ BURSAR_DATA_DIR: dataDir })

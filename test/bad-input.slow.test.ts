@@ -108,22 +108,18 @@ const LEAST_BODY_LIMIT = bodyLimitOf({})
 const NOBODYS = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 const NOBODY_ELSES = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e10'
 
-let keys: SigningKeys['signer'] & Pick<SigningKeys, 'jwks'>
-let tables: Record<string, string[]>
 /** A cursor of each list, by its name. */
 const cursors: Record<string, string> = {}
 
-beforeAll(async () => {
-  await openWorld()
-  keys = await signerOf(service.db)
-  for (const operation of PAGED) {
-    const { call } = world.customer
-    const { path, query } = changed(goodOf(operation), { query: 'limit=1' })
-    const page = await call<{ next_page_cursor?: string }>('GET', `${path}?${query!}`)
-    cursors[operation.url] = page.body.next_page_cursor ?? 'no second page'
-  }
-  tables = await everyTable(service.db)
-})
+await openWorld()
+const keys = await signerOf(service.db)
+for (const operation of PAGED) {
+  const { call } = world.customer
+  const { path, query } = changed(goodOf(operation), { query: 'limit=1' })
+  const page = await call<{ next_page_cursor?: string }>('GET', `${path}?${query!}`)
+  cursors[operation.url] = page.body.next_page_cursor ?? 'no second page'
+}
+const tables = await everyTable(service.db)
 afterAll(() => service.close())
 
 const own = (kind: Kind) => world.own[kind].id

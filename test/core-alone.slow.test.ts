@@ -3,12 +3,12 @@
  * unit tests pass. Its tests on a database always run so (`coreAlone` in projects.ts). Its networks are the simulated ones then.
  */
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { ownFolder } from './at-end.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -22,27 +22,23 @@ const TABLES = [
 ] as const
 const SIGNER_COMMANDS = 'src/cli/signer.ts'
 
-let core: string
-beforeAll(async () => {
-  core = await mkdtemp(join(tmpdir(), 'bursar-core-'))
-  for (const path of COPIED) await cp(join(ROOT, path), join(core, path), { recursive: true })
-  for (const path of LINKED) await symlink(join(ROOT, path), join(core, path))
-  for (const [path, lines] of TABLES) {
-    const text = await readFile(join(core, path), 'utf8')
-    expect(text).toMatch(lines)
-    await writeFile(join(core, path), text.replaceAll(lines, ''))
-  }
-  await rm(join(core, SIGNER_COMMANDS))
-  const { compilerOptions } = JSON.parse(await readFile(join(ROOT, 'tsconfig.json'), 'utf8')) as {
-    compilerOptions: object
-  }
-  const include = ['src', 'test/global-setup.ts']
-  await writeFile(join(core, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }))
-  // The linter checks types in half the time of the compiler.
-  const typesOnly = { options: { typeAware: true, typeCheck: true }, categories: { correctness: 'off' } }
-  await writeFile(join(core, '.oxlintrc.json'), JSON.stringify(typesOnly))
-})
-afterAll(() => rm(core, { recursive: true }))
+const core = await ownFolder()
+for (const path of COPIED) await cp(join(ROOT, path), join(core, path), { recursive: true })
+for (const path of LINKED) await symlink(join(ROOT, path), join(core, path))
+for (const [path, lines] of TABLES) {
+  const text = await readFile(join(core, path), 'utf8')
+  expect(text).toMatch(lines)
+  await writeFile(join(core, path), text.replaceAll(lines, ''))
+}
+await rm(join(core, SIGNER_COMMANDS))
+const { compilerOptions } = JSON.parse(await readFile(join(ROOT, 'tsconfig.json'), 'utf8')) as {
+  compilerOptions: object
+}
+const include = ['src', 'test/global-setup.ts']
+await writeFile(join(core, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }))
+// The linter checks types in half the time of the compiler.
+const typesOnly = { options: { typeAware: true, typeCheck: true }, categories: { correctness: 'off' } }
+await writeFile(join(core, '.oxlintrc.json'), JSON.stringify(typesOnly))
 
 /** Runs a program of a package there. Its output is the message of the error where it fails. */
 async function run(program: string, ...args: string[]): Promise<string> {

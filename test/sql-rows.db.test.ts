@@ -8,10 +8,10 @@ import { relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import pg from 'pg'
 import ts from 'typescript'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { CLUSTER } from './cluster.ts'
 import { sources } from './sources.ts'
-import { cloneDatabase, type TestDatabase } from './support.ts'
+import { ownDatabase } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -35,7 +35,7 @@ const COMPOSED = [
   'src/money/movements/own-custody.ts selectSpendable',
   'src/money/records/record-limits.ts countRecords',
   'src/money/records/write-prices.ts writePrices',
-  'src/money/verify/audit-chains.ts #records',
+  'src/money/verify/chain-check.ts #records',
   'src/money/verify/row-rules.ts rowDisagreements',
   'src/money/verify/verify.ts verifyCustomer',
   'src/resources/events/list-events.ts selectEvents',
@@ -74,17 +74,10 @@ const OF_ALL_CUSTOMERS = [
   'src/rails/payouts/found-withdrawals.ts findPayee',
 ]
 
-let database: TestDatabase
-let client: pg.Client
-beforeAll(async () => {
-  database = await cloneDatabase(1)
-  client = new pg.Client({ connectionString: database.ownerUrl })
-  await client.connect()
-})
-afterAll(async () => {
-  await client.end()
-  await database.drop()
-})
+const database = await ownDatabase(1)
+const client = new pg.Client({ connectionString: database.ownerUrl })
+await client.connect()
+afterAll(() => client.end())
 
 interface Call {
   /** `src/access/tokens/api-clients.ts listApiClients` */

@@ -19,7 +19,8 @@ import { advanceClock } from '../src/db/sandbox-clock.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { CLUSTER } from './cluster.ts'
 import { InstalledPostgres, POSTGRES_PROGRAMS } from './installed-postgres.ts'
-import { atEnd, outputOf, PROGRAM, remoteCaller, runBursar, serveBursar, spawnBursar } from './support.ts'
+import { outputOf, PROGRAM, remoteCaller, runBursar, serveBursar, spawnBursar } from './support.ts'
+import { atEnd } from './at-end.ts'
 
 const PLACES = [
   'embedded',

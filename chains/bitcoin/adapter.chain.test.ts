@@ -63,6 +63,7 @@ import type { PayoutNetwork, NetworkAdapter, Networks, Withdrawal } from '../../
 import type { FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
 import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
+import { availableOf } from '../../test/payouts.ts'
 
 const DEPTH = 2
 const DECIMALS = 8
@@ -1543,10 +1544,7 @@ const settle = async (transfers: { id: string }[]): Promise<void> =>
 const withdraw = (customer: TestCustomer, amount: string, destination_address: string) =>
   order(service, customer, { crypto_network: 'LITECOIN', asset: 'LTC', amount, destination_address }, null)
 
-async function available(customer: TestCustomer): Promise<string> {
-  const path = `/v2/profiles/${customer.profile_id}/balances/LTC`
-  return (await customer.call<{ available: string }>('GET', path)).body.available
-}
+const available = (customer: TestCustomer) => availableOf(customer, 'LTC')
 
 async function kept({ id }: { id: string }) {
   const { rows } = await service.db.query<{

@@ -2,7 +2,7 @@ import { describe } from 'vitest'
 import { BitcoinNode, HAS_LITECOIND } from '../../test/bitcoin-node.ts'
 import { conformance, type World } from '../../test/conformance.ts'
 import { bitcoinAdapter } from './adapter.ts'
-import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
+import { readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const DEPTH = 2
 
@@ -24,8 +24,7 @@ async function start(): Promise<World> {
         {
           ...{ ...node.config, confirmations: DEPTH, pollMs: 1 },
           feeCeiling: tooDear ? '0.000009' : '0.01',
-          withdrawals: withdrawalReader,
-          ...(reserveAfterMs !== undefined && { reserveAfterMs }),
+          withdrawals: readerOfWithdrawals(reserveAfterMs),
         },
         db,
       ),

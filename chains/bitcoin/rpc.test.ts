@@ -1,18 +1,16 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { DOCUMENTED_OPTIONS } from '../../test/bitcoin-node.ts'
-import { bitcoinRpc, NodeUnreachable, type BitcoinRpc } from '../kit/json-rpc.ts'
+import { NodeUnreachable, bitcoinRpc } from '../kit/json-rpc.ts'
 
 const MIB = 1024 * 1024
 /** More than a client reads. */
 const ENDLESS_BYTES = 256 * MIB
 
-let server: Server
-let rpc: BitcoinRpc
 /** How much of the node's answer was sent. */
 let sentBytes = 0
 
@@ -23,16 +21,14 @@ function* answer(): Generator<string> {
   yield '"}'
 }
 
-beforeAll(async () => {
-  server = createServer((request, reply) => {
-    request.resume().once('end', () => {
-      Readable.from(answer()).pipe(reply)
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  rpc = bitcoinRpc({ rpcUrl: `http://127.0.0.1:${port}`, rpcUser: 'bursar', rpcPassword: 'secret' })
-})
+const server = createServer((request, reply) => {
+  request.resume().once('end', () => {
+    Readable.from(answer()).pipe(reply)
+  })
+}).listen(0, '127.0.0.1')
+await once(server, 'listening')
+const { port } = server.address() as AddressInfo
+const rpc = bitcoinRpc({ rpcUrl: `http://127.0.0.1:${port}`, rpcUser: 'bursar', rpcPassword: 'secret' })
 afterAll(() => server.close())
 
 test('the client stops reading an answer without an end', async () => {

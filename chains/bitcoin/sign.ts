@@ -57,7 +57,7 @@ async function signPayouts(
 ): Promise<void> {
   const { coins, rate, signings } = round
   const payable = await payableAmong(tx, wallet, payouts, signings)
-  const owed = await owedOn(tx, wallet.network, wallet, payouts)
+  const owed = await owedOn(tx, wallet.network, wallet.withdrawals, payouts)
   const chosen = choose(wallet, payable, round, owed)
   const limits = { rate, changeScriptBytes: wallet.dialect.changeScriptBytes, open: coins.open }
   await signAccepted(wallet, chosen, coins.spendable, limits, signings)

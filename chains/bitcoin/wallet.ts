@@ -17,10 +17,7 @@ export interface BitcoinConfig extends BitcoinRpcConfig {
   pollMs?: number
   /** An unmined transaction of this age is replaced, if its fee is below the current one. */
   stuckAfterMs?: number
-  /** Asked about the withdrawals. */
   withdrawals: WithdrawalReader
-  /** A withdrawal that has waited this long for the hot wallet takes precedence over younger ones. */
-  reserveAfterMs?: number
   /** An operator has reviewed what the wallet sent in blocks below this height. */
   firstHeight?: number
   /** The node's wallet has no private keys: a person signs PSBTs outside of it. */
@@ -45,7 +42,6 @@ export interface BitcoinWallet {
   ceiling: bigint
   firstHeight: number
   withdrawals: WithdrawalReader
-  reserveAfterMs: number | undefined
   /** A person signs. */
   signing: 'psbt' | undefined
   gatherMs: number
@@ -72,7 +68,6 @@ export function bitcoinWallet(network: BitcoinNetwork, config: BitcoinConfig, db
     ceiling,
     firstHeight: config.firstHeight ?? 0,
     withdrawals: config.withdrawals,
-    reserveAfterMs: config.reserveAfterMs,
     signing: config.signing,
     gatherMs: config.gatherMs ?? GATHER_MS,
     ancestorRates: new Map(),

@@ -73,10 +73,7 @@ export interface EvmConfig extends SweepConfig {
   pollMs?: number
   /** A transaction that has been pending for this long gets higher fees, if its own are below the current ones. */
   stuckAfterMs?: number
-  /** Asked about the withdrawals. */
   withdrawals: WithdrawalReader
-  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
-  reserveAfterMs?: number
   /** An operator has reviewed the hot wallet's transactions with lower nonces: Bursar needs no record of them. */
   firstNonce?: number
   /**
@@ -187,7 +184,6 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     sweeps: sweepTermsOf(network, tokens, feeCeiling, config),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     withdrawals: config.withdrawals,
-    reserveAfterMs: config.reserveAfterMs,
     firstNonce: config.firstNonce ?? 0,
     maxInFlight: config.maxInFlight ?? IN_FLIGHT_MAX,
     ...(config.areGiven && { areGiven: config.areGiven }),

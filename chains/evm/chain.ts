@@ -46,8 +46,6 @@ export interface EvmChain {
   feeCeiling: bigint
   stuckAfterMs: number
   withdrawals: WithdrawalReader
-  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
-  reserveAfterMs?: number | undefined
   /** When a deposit address is worth sweeping. */
   sweeps: SweepTerms
   /** An operator has reviewed the hot wallet's transactions with lower nonces: Bursar needs no record of them. */

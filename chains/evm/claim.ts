@@ -6,7 +6,7 @@ import { onChain, transferOf, walletAt, type EvmChain } from './chain.ts'
 import type { EvmNode, Receipt } from './node.ts'
 import { acknowledgeNonce } from './nonces.ts'
 import { isOurs, parse, signerAddressOf, signerOf } from './transaction.ts'
-import { doesNotPay } from '../kit/refusals.ts'
+import { doesNotPay } from '../kit/claims.ts'
 import type { ClaimedTransaction, PaidWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
 
 /**

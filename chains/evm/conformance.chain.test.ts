@@ -4,7 +4,7 @@ import { deployToken, startAnvil, TOKEN_ABI } from '../../test/anvil.ts'
 import { conformance, type World } from '../../test/conformance.ts'
 import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
-import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
+import { withdrawalReader, readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const DECIMALS = { ETH: 18, USDG: 6 } as const
 const unitsOf = (asset: string, amount: string) => parseAmount(amount, DECIMALS[asset as 'ETH'])!
@@ -46,7 +46,7 @@ async function start(): Promise<World> {
         {
           ...config,
           ...(tooDear && { maxFeePerGasCeiling: '0.000000001' }),
-          ...(reserveAfterMs !== undefined && { reserveAfterMs }),
+          withdrawals: readerOfWithdrawals(reserveAfterMs),
         },
         db,
       ),

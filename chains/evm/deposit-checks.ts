@@ -283,7 +283,7 @@ const paysToken =
 
 /** Throws an Error unless the blocks up to this one were read: a later scan of them may credit the deposit again. */
 async function requireRead(db: Database, { network }: EvmChain, hash: string, block: bigint): Promise<void> {
-  const cursor = (await readCursor(db, network)) ?? null
+  const { cursor = null } = await readCursor(db, network)
   if (isCursor(cursor) && numberOf(cursor) < block)
     throw new Error(
       `block ${block} with ${hash} is not read yet, only up to ${numberOf(cursor)}: a deposit in it may be credited by itself`,

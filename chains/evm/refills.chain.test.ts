@@ -4,19 +4,12 @@
  */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, parseTransaction, type Hex } from 'viem'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { deployToken, ownAnvil, TOKEN_ABI } from '../../test/anvil.ts'
 import { dieAtEachStep, type Failure } from '../../test/failures.ts'
 import { startLyingNode } from '../../test/lying-node.ts'
 import { networksFile } from '../../test/real-networks.ts'
-import {
-  MASTER_KEY,
-  MASTER_KEYS,
-  runBursar,
-  startTestService,
-  TEST_ORIGIN,
-  type TestService,
-} from '../../test/support.ts'
+import { MASTER_KEY, MASTER_KEYS, runBursar, ownTestService, TEST_ORIGIN } from '../../test/support.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
 import { lookAt } from '../../src/rails/wallets/look.ts'
 import type { Networks } from '../../src/networks/network.ts'
@@ -40,21 +33,12 @@ const CONFIRMATIONS = 2
 const ONE = 10n ** 18n
 const NETWORK = 'ETHEREUM'
 
-let service: TestService
-let anvil: Anvil
-let USDG: Hex
-let first: Awaited<ReturnType<typeof startLyingNode>>
-let second: Awaited<ReturnType<typeof startLyingNode>>
 const files: { remove: () => Promise<void> }[] = []
-beforeAll(async () => {
-  ;[service, anvil] = await Promise.all([startTestService(), startAnvil(CHAIN)])
-  USDG = await deployToken(anvil, 6)
-  ;[first, second] = [await startLyingNode(anvil.rpcUrl), await startLyingNode(anvil.rpcUrl)]
-})
-afterAll(async () => {
-  await Promise.all([first?.stop(), second?.stop(), anvil?.stop(), ...files.map((file) => file.remove())])
-  await service.close()
-})
+const service = await ownTestService()
+const anvil = await ownAnvil(CHAIN)
+const USDG = await deployToken(anvil, 6)
+const [first, second] = [await startLyingNode(anvil.rpcUrl), await startLyingNode(anvil.rpcUrl)]
+afterAll(() => Promise.all([first.stop(), second.stop(), ...files.map((file) => file.remove())]))
 afterEach(async () => {
   first.tellTheTruth()
   second.tellTheTruth()

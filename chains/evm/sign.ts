@@ -241,7 +241,7 @@ async function paymentRules(
 ) {
   // A former wallet pays nobody, and keeps nothing for anybody.
   const { older, unsigned }: Owed = chain.lanes.includes(chain.hotWallet)
-    ? await owedOn(tx, chain.network, chain, withdrawals)
+    ? await owedOn(tx, chain.network, chain.withdrawals, withdrawals)
     : { older: [], unsigned: [] }
   /** The wallet that keeps its money for the oldest withdrawal of an asset: the one that has the most of it. */
   const keeperOf = (asset: string) =>

@@ -40,20 +40,14 @@ const isTreasurySend = ({
 }: Pick<Withdrawal, 'customer_id' | 'consolidation_fee_max'>): boolean =>
   customer_id === PLATFORM_ID && (consolidation_fee_max ?? null) === null
 
-/** Whom a network asks what its hot wallet owes, and how long a withdrawal waits before no younger one is paid from it. */
-export interface OwedTerms {
-  withdrawals: WithdrawalReader
-  reserveAfterMs?: number | undefined
-}
-
 /** Reads what a network's hot wallet owes before it pays any of these. */
 export async function owedOn(
   tx: Transaction,
   network: PayoutNetwork,
-  { withdrawals: reader, reserveAfterMs }: OwedTerms,
+  reader: WithdrawalReader,
   withdrawals: readonly Withdrawal[],
 ): Promise<Owed> {
-  const older = await reader.longestWaiting(tx, network, reserveAfterMs)
+  const older = await reader.longestWaiting(tx, network)
   const unsigned = withdrawals.some(isTreasurySend) ? await reader.unsigned(tx, network) : []
   return { older, unsigned }
 }

@@ -44,10 +44,7 @@ export interface SolanaConfig extends SweepWorthConfig {
   mode: Mode
   pollMs?: number
   stuckAfterMs?: number
-  /** Asked about the withdrawals. */
   withdrawals: WithdrawalReader
-  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
-  reserveAfterMs?: number
 }
 
 const POLL_MS = 2_000
@@ -74,7 +71,6 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     feeCeiling: parseAmount(config.feeCeiling, decimalsOf(GAS_ASSET))!,
     lanes: config.lanes ?? LANES,
     withdrawals: config.withdrawals,
-    reserveAfterMs: config.reserveAfterMs,
     depositKeys,
     areGiven: config.areGiven,
     sweepWorth: solanaSweepWorth(config),

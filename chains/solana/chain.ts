@@ -45,7 +45,6 @@ export interface SolanaChain {
   feeCeiling: bigint
   lanes: number
   withdrawals: WithdrawalReader
-  reserveAfterMs: number | undefined
   /** Derives deposit addresses, and signs for them; absent in a process without the words. */
   depositKeys?: SolanaDepositKeys | undefined
   /** Tells which deposit addresses were given out; absent where all in the database count. */

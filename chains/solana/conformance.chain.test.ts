@@ -10,7 +10,7 @@ import { TOKEN } from './instructions.ts'
 import { signerOfSeed } from './keys.ts'
 import { laneAccounts } from './lanes.ts'
 import { signPayment } from './transaction.ts'
-import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
+import { withdrawalReader, readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const LANES = 4
 /** How many blocks behind the newest one is final. */
@@ -53,7 +53,7 @@ async function start(): Promise<World> {
         {
           ...config,
           ...(tooDear && { feeCeiling: '0.000005001' }),
-          ...(reserveAfterMs !== undefined && { reserveAfterMs }),
+          withdrawals: readerOfWithdrawals(reserveAfterMs),
         },
         db,
       ),

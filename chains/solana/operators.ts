@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
-import { doesNotPay } from '../kit/refusals.ts'
+import { doesNotPay } from '../kit/claims.ts'
 import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
 import type { MovedOnChain } from '../../src/networks/moved-on-chain.ts'
 import { selectPayees } from '../../src/networks/network-transactions.ts'

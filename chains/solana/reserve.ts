@@ -61,7 +61,7 @@ export async function reserve(
     // Its nonce has moved: the balances have what it did.
     if (nonce === undefined || nonce === payment.nonce) deduct(spendable, facts, payment)
   }
-  const owed = await owedOn(tx, NETWORK, chain, withdrawals)
+  const owed = await owedOn(tx, NETWORK, chain.withdrawals, withdrawals)
   const money = moneyOf(spendable, unitPrice)
   return { lanes, spendable, pay: (withdrawal, cost) => payFrom(money, owed, withdrawal, cost) }
 }

@@ -27,7 +27,6 @@ export interface StellarChain {
   /** Everything up to this ledger was reviewed by an operator. */
   firstLedger: number
   withdrawals: WithdrawalReader
-  reserveAfterMs: number | undefined
 }
 
 export interface StellarConfig {
@@ -44,9 +43,7 @@ export interface StellarConfig {
   issuers?: Record<string, string> | undefined
   firstLedger?: number | undefined
   pollMs?: number
-  /** Asked about the withdrawals. */
   withdrawals: WithdrawalReader
-  reserveAfterMs?: number
 }
 
 export const GAS_ASSET = 'XLM'
@@ -76,7 +73,6 @@ export function openChain(config: StellarConfig): StellarChain {
     feeCeiling: parseAmount(config.feeCeiling, DECIMALS)!,
     firstLedger: config.firstLedger ?? 0,
     withdrawals: config.withdrawals,
-    reserveAfterMs: config.reserveAfterMs,
   }
 }
 

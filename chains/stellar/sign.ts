@@ -83,7 +83,7 @@ export async function sign(
   if ('code' in opened) return withdrawals.map(() => deferred(opened))
   const { wallet, left, places, closedAt } = opened
   const before = await passedBefore(tx, chain, withdrawals)
-  const owed = await owedOn(tx, 'STELLAR', chain, withdrawals)
+  const owed = await owedOn(tx, 'STELLAR', chain.withdrawals, withdrawals)
   const judged = new Map<Withdrawal, Judged>()
   /** Those that are neither refused nor deferred, with their places, where the others are decided. */
   const decide = () => {

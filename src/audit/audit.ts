@@ -57,7 +57,6 @@ export interface MoneyMoved {
   action: AuditAction
   event: LedgerEvent
   transferIds: string[]
-  /** One for each transfer, as in `ips`. */
   requestIds: (string | undefined)[]
   ips: (string | undefined)[]
 }

@@ -6,7 +6,6 @@ import type { RowMacs } from './row-macs.ts'
  * An older balance that was put back has a right MAC, but the role can remove no entry: a newer entry exposes it.
  */
 
-/** What a MAC covers of a balance. */
 export interface Sealed {
   profile_id: string
   asset: string

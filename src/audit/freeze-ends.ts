@@ -1,6 +1,5 @@
 /** The ends of freezes. The service's role writes `lifted_at`, so it is the MAC of an end that ends a freeze. */
 
-/** A row's text, and its MAC. */
 export interface Seal {
   sealed: string
   mac: string | null

@@ -4,16 +4,14 @@
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
   ROW_MACS,
-  startTestService,
   TEST_ORIGIN,
-  type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../test/support.ts'
 import { transaction } from '../db/database.ts'
 import { masterKeysOf } from '../keys/master-keys.ts'
@@ -43,13 +41,8 @@ import { RowMacs } from './row-macs.ts'
 
 const logged: string[] = []
 const log = pino({ level: 'error' }, { write: (line: string) => void logged.push(line) })
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '100000' }, { log })
-  customer = await newCustomer(service)
-})
-afterAll(() => service.close())
+const service = await ownTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '100000' }, { log })
+const customer = await newCustomer(service)
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
 const secretOf = (kind: string) => `bursar_${kind}_${randomBytes(32).toString('base64url')}`

@@ -57,7 +57,6 @@ const limitsOf = (limits: Limits | undefined) =>
         `set idle_in_transaction_session_timeout = ${limits.idleInTransactionMs}`,
       ]
 
-/** How long a new connection may take. */
 export const CONNECTION_MS_MAX = 10_000
 /** How long a connection may be silent before TCP probes the other machine. */
 const KEEP_ALIVE_MS = 10_000
@@ -368,26 +367,21 @@ export function notSerializable(error: unknown): boolean {
   return code === SERIALIZATION_FAILURE || (code === 'XX000' && SHARD_DROPPED.test(message ?? ''))
 }
 
-const QUERY_CANCELED = '57014'
-const LOCK_NOT_AVAILABLE = '55P03'
-
 /** Whether the database ended a statement that ran, or waited for a lock, too long. The transaction changed nothing. */
 export function tookTooLong(error: unknown): boolean {
   const { code } = error as { code?: string }
-  return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE
+  // query_canceled, lock_not_available
+  return code === '57014' || code === '55P03'
 }
 
-/** Whether the session's role may not do what it tried. */
 export const lacksPrivilege = (error: unknown): boolean => (error as { code?: string }).code === '42501'
 
 /** Whether the server lacks disk, memory or another resource (class 53), or its system failed (58). Nothing was changed. */
 export const lacksResources = (error: unknown): boolean =>
   /^5[38]...$/.test((error as { code?: string }).code ?? '')
 
-const DEADLOCK_DETECTED = '40P01'
-
 /** Whether the database ended a transaction because of a deadlock. The transaction changed nothing and may be retried. */
-export const deadlocked = (error: unknown): boolean => (error as { code?: string }).code === DEADLOCK_DETECTED
+export const deadlocked = (error: unknown): boolean => (error as { code?: string }).code === '40P01'
 
 /** The last two: no descriptor for a connection, because this process, or the machine, has reached its limit. */
 const CONNECTION_LOST =

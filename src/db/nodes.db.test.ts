@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { CLUSTER } from '../../test/cluster.ts'
-import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
+import { ownDatabase } from '../../test/support.ts'
 import { Cluster, hashOfUuid, onShard, shardOf } from './nodes.ts'
 import { forCustomer, partsOf } from './parts.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase(2)
-})
-afterAll(() => database.drop())
+const database = await ownDatabase(2)
 
 test('the hash of a customer is the one by which the database distributes', async () => {
   const ids = [

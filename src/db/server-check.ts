@@ -4,7 +4,6 @@ import pg from 'pg'
 import { LISTEN } from './changes.ts'
 import { beginSession, CHECKER, CONNECTION_MS_MAX, TCP_LIMITS } from './database.ts'
 
-/** How often a server is asked. */
 const EVERY_MS = 1_000
 /** How long it may take to answer on an open connection. */
 const SILENT_MS = 5_000

@@ -28,7 +28,6 @@ export interface AttemptOutcome {
 export interface Means {
   sender: Sender
   tokens: DeliveryTokens
-  /** The member `source` of each body. */
   source: string
 }
 

@@ -67,7 +67,6 @@ interface Found {
   candidates: Candidate[]
   /** The last event up to which all were read. */
   lastRead: string | undefined
-  /** Whether there may be more. */
   isCut: boolean
 }
 

@@ -1,7 +1,7 @@
 import { inOrder, transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { arrayLiteral } from '../db/array-literal.ts'
 import { firstIn } from '../db/changes.ts'
-import { momentAt, type Moment } from '../db/ids.ts'
+import { firstIdAt, momentAt, type Moment } from '../db/ids.ts'
 import type { WebhookAuth } from '../money/records/webhook.ts'
 import {
   choose,
@@ -14,7 +14,6 @@ import {
   type Chosen,
   type EndpointKey,
 } from './candidates.ts'
-import { readingOf, type Position } from './reading.ts'
 import { intervalOf, nextSlots } from './schedule.ts'
 
 /** Which process makes which delivery: a claim locks the endpoint in a short transaction, and takes leases for after it. */
@@ -43,7 +42,6 @@ export interface Endpoint extends EndpointKey {
 
 export interface ClaimedDelivery {
   event_id: string
-  /** The attempts since it was sent or resent. */
   attempts_of_round: number
   /** When the attempt may start, as seconds after the claim. */
   startsIn: number
@@ -95,6 +93,59 @@ export const deliveryDueIn = (db: Queryable): Promise<number | undefined> =>
     join webhook_deliveries d on d.customer_id = w.customer_id and d.webhook_id = w.id and d.status = 'PENDING'
     where w.status = 'ACTIVE'`,
   )
+
+/** How far this process has read an endpoint's events. The cursor stays behind while an older transaction is under way. */
+export interface Position {
+  id: string
+  /**
+   * When everything from the cursor on was last read, by `performance.now()`; undefined while a pass from the cursor has not
+   * reached the newest event.
+   */
+  passedAt: number | undefined
+  /** Whether the last claim found fewer events for the endpoint than it could send, and there were more to read. */
+  isSparse: boolean
+}
+
+export const START: Position = { id: '', passedAt: -Infinity, isSparse: false }
+
+/**
+ * A transaction that is under way for longer than this keeps the cursor before it, and each reading from the cursor passes
+ * everything that was sent since. A process then reads on from its own position. It begins a pass from the cursor once its last
+ * pass ended longer ago than this. A pass takes as many claims as it needs, each of which looks at a bounded number of events.
+ */
+const FROZEN_SECONDS = 1
+
+/** Where a claim reads events, and what follows from how far it read. */
+interface Reading {
+  from: string
+  /** The new cursor, once all events up to `readTo` have their deliveries; undefined: all visible events have them. */
+  cursorAt: (readTo: string | undefined) => string
+  /** `passedAt` of the next position. */
+  passedAt: (isAtEnd: boolean) => number | undefined
+}
+
+/** Reads from the cursor, which moves up to the horizon at most. */
+const fromCursor = ({ cursor_id }: LockedRow, horizonId: string): Reading => ({
+  from: cursor_id,
+  cursorAt: (readTo = horizonId) => (readTo > horizonId ? horizonId : readTo),
+  passedAt: (isAtEnd) => (isAtEnd ? performance.now() : undefined),
+})
+
+/** Reads on from the position of this process. It ends the pass that an earlier claim began at the cursor. */
+const fromPosition = ({ cursor_id }: LockedRow, { id, passedAt }: Position): Reading => ({
+  from: id,
+  cursorAt: () => cursor_id,
+  passedAt: (isAtEnd) => passedAt ?? (isAtEnd ? performance.now() : undefined),
+})
+
+function readingOf(row: LockedRow, now: Moment, horizon: Moment, position: Position): Reading {
+  const isFrozen = now.micros - horizon.micros > FROZEN_SECONDS * 1e6
+  const { id, passedAt = Infinity } = position
+  const isPassDue = performance.now() - passedAt > FROZEN_SECONDS * 1000
+  return !isFrozen || id < row.cursor_id || isPassDue
+    ? fromCursor(row, firstIdAt(horizon.micros))
+    : fromPosition(row, position)
+}
 
 interface LockedRow extends Omit<Endpoint, keyof EndpointKey> {
   cursor_id: string
@@ -267,7 +318,6 @@ export async function releaseLeases(
   )
 }
 
-/** Makes no attempt at an endpoint for some time. */
 export async function pauseEndpoint(
   db: Queryable,
   { customer_id, id }: EndpointKey,

@@ -26,7 +26,7 @@ import {
   type ClaimedDelivery,
 } from './claim.ts'
 import { type EndpointKey } from './candidates.ts'
-import { START, type Position } from './reading.ts'
+import { START, type Position } from './claim.ts'
 import { Places } from './places.ts'
 import { recordAttempts, type Attempt } from './record.ts'
 import type { Resolve } from './resolve.ts'
@@ -54,7 +54,6 @@ const UNREADABLE_SECONDS = 60
 
 export interface DeliveryMeter {
   attempt(succeeded: boolean, seconds: number): void
-  /** How long an event waited for its first attempt. */
   waited(seconds: number): void
 }
 
@@ -64,9 +63,7 @@ export interface DelivererOptions {
   settings: Pick<Settings, 'mode' | 'webhookSource' | 'webhookAllowedNetworks'>
   log: Logger
   meter?: DeliveryMeter | undefined
-  /** Traces deliveries that tell of sampled payments. */
   tracing?: Tracing | undefined
-  /** Replaces the system's DNS. */
   resolve?: Resolve
 }
 
@@ -84,7 +81,6 @@ export class Deliverer {
   readonly #positions = new LRUCache<string, Position>({ max: ENDPOINTS_KNOWN_MAX })
   readonly #secrets = new LRUCache<string, Promise<SecretsOfWebhook>>({ max: 1_000 })
   readonly #recordings = new Map<string, Recording>()
-  /** The claims whose attempts are under way. */
   readonly #underWay = new Set<Promise<void>>()
   /** `#stopping` ends waits for slots; `#aborting` ends the requests some seconds later. */
   readonly #stopping = new AbortController()

@@ -25,9 +25,7 @@ export interface Attempt {
   /** The attempts before it, since the delivery was sent or resent. */
   attempts_of_round: number
   succeeded: boolean
-  /** Undefined where no answer came. */
   status_code?: number | undefined
-  /** Why no answer came. */
   error?: string | undefined
   duration_ms: number
   /** The first bytes of the answer, as printable text. */

@@ -21,16 +21,11 @@ export interface DepositAddressRow {
 export const DEPOSIT_ADDRESS_COLUMNS = `id, customer_id, profile_id, crypto_network, address, conversion_target_asset,
   ref_id, identity_id, account_id, metadata, created_at`
 
-type Absent = 'ref_id' | 'identity_id' | 'account_id' | 'metadata'
-type New = Omit<DepositAddressRow, Absent | 'created_at'> & {
-  [K in Absent]: DepositAddressRow[K] | undefined
-}
-
 /** Stores an address. `derivation` names its key; absent where the node has it. */
 export async function storeDepositAddress(
   tx: Transaction,
   now: Moment,
-  given: New & { derivation: string | undefined },
+  given: Omit<DepositAddressRow, 'created_at'> & { derivation: string | undefined },
 ): Promise<DepositAddressRow> {
   const { rows } = await tx.query<DepositAddressRow>(
     `

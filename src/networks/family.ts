@@ -12,9 +12,7 @@ import type { WithdrawalReader } from './withdrawal-reader.ts'
 
 /** A family of chains: what is asked of each of its networks without a node, and how one is connected. */
 export interface Family<Own extends Section = Section> {
-  /** The fields of a section of the networks file. */
   section: TObject
-  /** The name of the adapter in a section. */
   adapter: string
   /** Decimals of `fee_ceiling`; by default those of the network's own asset. */
   feeCeilingDecimals?: number
@@ -36,7 +34,6 @@ export interface Opening extends Use {
   db: Database
   mode: Mode
   treasury: Treasury
-  /** What the section names. */
   given: GivenBySection
 }
 
@@ -52,7 +49,6 @@ export interface Use {
 export interface GivenBySection {
   /** The nodes by the field that names them, without the parts of a URL that may be secret. */
   nodes: { field: string; protocol: string; host: string; hostname: string }[]
-  /** The files that held a secret. */
   secretFiles: { field: string; path: string }[]
   /** The secret of a field. No message shows it. */
   secret(field: string, where: Secret): Promise<string>

@@ -8,7 +8,6 @@ export interface FoundDeposit {
   /** A decimal string of the asset. */
   amount: string
   crypto_tx_hash: string
-  /** The index of the transaction's output or log. */
   crypto_tx_index: string
   /** The block that it was found in, on networks that report it. */
   block?: { number: bigint; hash: string }
@@ -17,7 +16,6 @@ export interface FoundDeposit {
 }
 
 export interface DepositScan {
-  /** Where the next scan begins. */
   cursor: string
   found: FoundDeposit[]
   /** There is more to scan at once. */

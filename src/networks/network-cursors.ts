@@ -11,13 +11,8 @@ export interface CursorLease {
   leased_until: string | null
 }
 
-/** The cursor of a network; undefined before its first scan. */
-export async function readCursor(db: Queryable, network: CryptoNetwork): Promise<string | undefined> {
-  return (await readCursors(db, network)).cursor
-}
-
-/** The cursor of a network, and those before it, the newest first. */
-export async function readCursors(
+/** The cursor of a network, undefined before its first scan, and those before it, the newest first. */
+export async function readCursor(
   db: Queryable,
   network: CryptoNetwork,
 ): Promise<{ cursor?: string; earlier: string[] }> {
@@ -90,8 +85,8 @@ export async function leaseCursor(
     [network, ms],
   )
   if (rows[0] !== undefined) return rows[0]
-  const isKnown = (await readCursor(db, network)) !== undefined
-  return isKnown ? undefined : { cursor: null, leased_until: null }
+  const { cursor } = await readCursor(db, network)
+  return cursor === undefined ? { cursor: null, leased_until: null } : undefined
 }
 
 /** Renews a worker's own lease, or ends it where `ms` is null. A lost one is not taken again: its cursor may be old. */

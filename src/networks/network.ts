@@ -15,8 +15,10 @@ import type {
 import type { BroughtOnChain, MovedOnChain, NetworkFee } from './moved-on-chain.ts'
 import type { SignedByHand } from './signed-by-hand.ts'
 import type { SweepRound } from './sweep-round.ts'
-import type { WaitingReason } from './waiting.ts'
+import type { PaymentRefusal, WaitingReason } from './waiting.ts'
 import type { NetworkStatus, TakenBack } from './wallet-status.ts'
+
+export type { PaymentRefusal } from './waiting.ts'
 
 /** The network of a withdrawal: a blockchain, or the bank's wires. */
 export type PayoutNetwork = CryptoNetwork | 'WIRE'
@@ -62,16 +64,9 @@ export type BroadcastWithdrawal = Withdrawal &
 /** A withdrawal that a transaction without a record has paid, with the withdrawal's own signed bytes, if any. */
 export type PaidWithdrawal = Withdrawal & { raw_transaction: Buffer | null }
 
-/** The stored transaction that paid a completed withdrawal. */
 export interface EndedTransaction extends SignedTransaction {
   /** The hashes of the withdrawal's other transactions: one of them may be in the chain instead. */
   replaced: string[]
-}
-
-/** Why a withdrawal can never be paid. */
-export interface PaymentRefusal {
-  secondary_status?: SecondaryStatus
-  status_details?: StatusDetails
 }
 
 /** The decision about a withdrawal before anything is signed. */
@@ -164,20 +159,17 @@ export type NonceEnd = Extract<PaymentStatus, { state: 'VOID' | 'UNRESOLVED' }>
 
 /** A payment from cold storage to the hot wallet, which this program cannot sign. */
 export interface Refill {
-  /** The wallet that is to get it. */
   to: string
   /** The address in cold storage that holds the most of the asset. */
   from?: string
   /** The transaction to sign: its fields, and its bytes in hex. Absent where the wallet of cold storage makes it. */
   unsigned?: Record<string, string>
-  /** Why it cannot be made now. */
   lacks?: string
 }
 
 /** A consolidation before it is ordered. Amounts are decimal strings. */
 export interface ConsolidationPlan {
   asset: string
-  /** The address of the hot wallet that gets it. */
   destination_address: string
   amount: string
   coins: number

@@ -18,9 +18,7 @@ type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
 export type IsFrozen = (tx: Transaction, network: CryptoNetwork) => Promise<boolean>
 
 export interface SweepRound {
-  /** Called in the transaction that ends a sweep. */
   post: PostSweep
-  /** Called in each transaction that signs one. */
   isFrozen: IsFrozen
   /** To compare the fee of a sweep with the amount that it moves. */
   prices: UsdPrices

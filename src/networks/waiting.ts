@@ -1,5 +1,5 @@
 import type { WaitingCode } from '../contract/waiting-codes.ts'
-import type { PaymentRefusal, Withdrawal } from './network.ts'
+import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import { NodeRefusal, NoSigningKey, WalletLocked, type NodeFailure } from './node-failure.ts'
 
 /** Why a withdrawal waits, for programs and for people. */
@@ -34,10 +34,14 @@ export function reasonOfFailure(failure: NodeFailure): WaitingReason {
   return { code: failure instanceof NodeRefusal ? 'NODE_REFUSED' : 'NODE_DOWN', detail }
 }
 
+/** Why a withdrawal can never be paid. */
+export interface PaymentRefusal {
+  secondary_status?: SecondaryStatus
+  status_details?: StatusDetails
+}
+
 /** The refusal of a withdrawal whose destination the network does not pay. */
 export const refusedDestination = (
-  { destination_address }: Pick<Withdrawal, 'destination_address'>,
+  { destination_address }: { destination_address: string },
   message: string,
-): PaymentRefusal => ({
-  status_details: { invalid_destination_address: { message, destination_address } },
-})
+) => ({ status_details: { invalid_destination_address: { message, destination_address } } })

@@ -2,21 +2,16 @@ import type { Queryable, Transaction } from '../db/database.ts'
 import type { PayoutNetwork } from './network.ts'
 
 /**
- * What a network asks about withdrawals beside their transactions: their amounts, destinations and ends are in the ledger's records,
- * which no network knows. Whoever connects a network gives it (rails/payouts/withdrawal-reader.ts).
+ * What a network asks about withdrawals beside their transactions: their amounts, destinations and ends are the ledger's. Whoever
+ * connects a network gives it. While a part of the database is gone, no money is kept, and what is unsigned is undefined.
  */
 export interface WithdrawalReader {
   /**
    * By asset, the oldest withdrawal that has waited for the hot wallet long enough for the money to be kept for it, for a day at
-   * most. Otherwise small withdrawals would take every refill before it suffices for a large one. The platform's own transfers
-   * never keep money. While a part of the database is gone, nothing is kept, and younger withdrawals are paid.
+   * most. Otherwise small withdrawals would take every refill before it suffices for a large one. The platform's own never keep any.
    */
-  longestWaiting(tx: Transaction, network: PayoutNetwork, reserveAfterMs?: number): Promise<Reserved[]>
-  /**
-   * By asset, customers' PENDING withdrawals of the network that are not signed, for any reason: a send to cold storage leaves
-   * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a part of the database
-   * is gone.
-   */
+  longestWaiting(tx: Transaction, network: PayoutNetwork): Promise<Reserved[]>
+  /** By asset, customers' PENDING withdrawals that are not signed: a send to cold storage leaves their money in the hot wallet. */
   unsigned(tx: Transaction, network: PayoutNetwork): Promise<Unsigned[] | undefined>
   /** The withdrawals whose transaction this is, in the order of its outputs; of these customers alone, where they are named. */
   paidBy(

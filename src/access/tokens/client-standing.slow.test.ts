@@ -3,18 +3,16 @@
  * A process that cannot read the disabled clients refuses withdrawals.
  */
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import {
   ROW_MACS,
-  atEnd,
   caller,
   credit,
   fetchToken,
   newCustomer,
-  startTestService,
   TEST_ORIGIN,
-  type TestService,
   withdrawalOf,
+  ownTestService,
 } from '../../../test/support.ts'
 import { openDatabase, transaction, type Database } from '../../db/database.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
@@ -22,12 +20,9 @@ import { createApiClient, disableApiClient, enableApiClient } from './api-client
 import { setParts } from '../../db/parts.ts'
 import type { Caller } from '../../http/operation.ts'
 import { ClientStanding, STALE_MS_MAX } from './client-standing.ts'
+import { atEnd } from '../../../test/at-end.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 /** The service has one second to apply the change; a busy machine needs a few more. */
 const SOON = { timeout: 5_000, interval: 50 }

@@ -11,7 +11,7 @@ import type { MasterKeys } from '../../keys/master-keys.ts'
 import { RowMacs } from '../../audit/row-macs.ts'
 import { newestUsdPrices } from '../../money/records/usd-prices.ts'
 import { PolicyDocument } from './policy-document.ts'
-import { insertPolicy, type PolicyRow as RowOf } from '../../money/records/policies.ts'
+import { insertPolicy } from '../../money/records/policies.ts'
 
 /**
  * A customer's policy: the rules for its payments, and what needs approval (API behaviour, Policy). Each change makes a
@@ -56,7 +56,7 @@ const PRICES_KEPT_MS = 10_000
 /** Versions that one statement reads where any number may exist. Each can have a hundred rules. */
 const VERSIONS_READ = 20
 
-type PolicyRow = RowOf<PolicyDocument>
+type PolicyRow = PolicyVersion & { mac: string }
 type RowOfAll = PolicyRow & { customer_id: string }
 
 /** Reads a version, the newest if none is given. */

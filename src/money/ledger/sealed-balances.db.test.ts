@@ -2,17 +2,16 @@
  * Whoever has only the service's database role pays nothing from a balance that no Bursar wrote, and stops no balance but that one.
  */
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import {
   fund,
   MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
   ROW_MACS,
-  startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { masterKeysOf } from '../../keys/master-keys.ts'
 import { verify } from '../verify/verify.ts'
@@ -24,12 +23,8 @@ const NEWER = randomBytes(32).toString('hex')
 
 const RULE = 'every balance is as Bursar wrote it'
 
-let service: TestService
 let thief: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 beforeEach(async () => {
   thief = await newCustomer(service)
   await fund(thief, '100')

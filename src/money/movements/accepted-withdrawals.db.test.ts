@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, describe, expect, inject, test } from 'vitest'
 import { CLUSTER } from '../../../test/cluster.ts'
 import {
   DESTINATION,
@@ -9,10 +9,8 @@ import {
   MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
-  startTestService,
   withdrawalOf,
-  type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { hurry } from '../../../test/work-off.ts'
 import { transaction } from '../../db/database.ts'
@@ -32,29 +30,20 @@ import { sealWithdrawal } from './accepted-withdrawals.ts'
  * changes or invents is signed or refunded. A withdrawal whose original values are restored is paid.
  */
 
-let service: TestService
-let customer: TestCustomer
-let other: TestCustomer
-/** May change anything, unlike the service's roles. */
-let attacker: pg.Client
 const macs = new RowMacs(MASTER_KEYS)
 const told: string[] = []
 
-beforeAll(async () => {
-  // Holds last until a test ends them.
-  service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-  await fund(customer, '10000')
-  const url = new URL(inject('adminUrl'))
-  url.pathname = new URL(service.url).pathname
-  attacker = new pg.Client({ connectionString: url.href })
-  await attacker.connect()
-})
-afterAll(async () => {
-  await attacker.end()
-  await service.close()
-})
+// Holds last until a test ends them.
+const service = await ownTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
+await fund(customer, '10000')
+const url = new URL(inject('adminUrl'))
+url.pathname = new URL(service.url).pathname
+/** May change anything, unlike the service's roles. */
+const attacker = new pg.Client({ connectionString: url.href })
+await attacker.connect()
+afterAll(() => attacker.end())
 
 const checked = (by = macs): Networks =>
   new Map(

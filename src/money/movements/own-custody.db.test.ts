@@ -4,16 +4,8 @@
  * is requested, and again before it is signed.
  */
 import { originOfLoop } from '../../contract/actor.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  DESTINATION,
-  fund,
-  newCustomer,
-  startTestService,
-  withdrawalOf,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { expect, test } from 'vitest'
+import { DESTINATION, fund, newCustomer, withdrawalOf, ownTestService } from '../../../test/support.ts'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction } from '../../db/database.ts'
@@ -24,18 +16,13 @@ import { deposit } from './deposit.ts'
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  // A real network, as the file of networks creates it in a sandbox.
-  const networks = service.networks as Map<PayoutNetwork, NetworkAdapter>
-  const { isSimulated: _, ...real } = networks.get('ETHEREUM')!
-  networks.set('ETHEREUM', { ...real, paysDepositsOnly: true })
-  customer = await newCustomer(service)
-  await fund(customer, '1000')
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+// A real network, as the file of networks creates it in a sandbox.
+const networks = service.networks as Map<PayoutNetwork, NetworkAdapter>
+const { isSimulated: _, ...real } = networks.get('ETHEREUM')!
+networks.set('ETHEREUM', { ...real, paysDepositsOnly: true })
+const customer = await newCustomer(service)
+await fund(customer, '1000')
 
 /** Deposits over the real network. */
 const payIn = (asset: string, amount: string, { customer_id, profile_id } = customer) =>

@@ -139,10 +139,10 @@ export async function insertDepositAddress(
           address,
           derivation,
           conversion_target_asset: body.conversion_target_asset ?? 'NO_CONVERSION',
-          ref_id: body.ref_id,
-          identity_id: body.identity_id,
-          account_id: body.account_id,
-          metadata: body.metadata,
+          ref_id: body.ref_id ?? null,
+          identity_id: body.identity_id ?? null,
+          account_id: body.account_id ?? null,
+          metadata: body.metadata ?? null,
         })
         await keep?.(tx, customerId)
         await rowMacs.seal(tx, 'deposit_addresses', customerId, id)
@@ -179,7 +179,7 @@ async function requireRoomForAddress(db: Queryable, customerId: string, profileI
 async function beginReading(db: Queryable, networks: Networks, network: CryptoNetwork): Promise<void> {
   const adapter = networks.get(network)
   if (adapter?.initialCursor === undefined) return
-  const known = await readCursor(db, network)
+  const { cursor: known } = await readCursor(db, network)
   const cursor = await adapter.initialCursor(known ?? null).catch((error: unknown) => {
     throw problem.unavailable(`the node of ${network} does not answer; no address was created`, error)
   })

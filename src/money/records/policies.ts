@@ -2,13 +2,6 @@ import type { Transaction } from '../../db/database.ts'
 
 /** The versions of customers' policies as rows. What they mean, and whether they can be trusted, is governance's. */
 
-export interface PolicyRow<Document extends object> {
-  version: number
-  document: Document
-  mac: string
-  created_at: string
-}
-
 /** In SQL: the version and MAC of a row of `policies`. */
 export const POLICY_PLACE = "version || ' ' || mac"
 
@@ -16,10 +9,10 @@ export const POLICY_PLACE = "version || ' ' || mac"
 export async function insertPolicy(
   tx: Transaction,
   customerId: string,
-  { version, document, mac, created_at }: PolicyRow<object>,
+  policy: { version: number; document: object; mac: string; created_at: string },
 ): Promise<void> {
   await tx.query(
     'insert into policies (customer_id, version, document, mac, created_at) values ($1, $2, $3, $4, $5)',
-    [customerId, version, document, mac, created_at],
+    [customerId, policy.version, policy.document, policy.mac, policy.created_at],
   )
 }

@@ -2,23 +2,18 @@
  * The chain tells of each kind of tampering, made by a superuser, and names the first record touched: edited,
  * deleted, inserted, reordered, truncated, an entry changed with all sums kept, and cut off behind an anchored head.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { asAdmin, cloneDatabase, movedBy, type TestDatabase } from '../../../test/support.ts'
+import { describe, expect, test } from 'vitest'
+import { asAdmin, credit, movedBy, ownDatabase } from '../../../test/support.ts'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { createCustomer } from '../records/customer.ts'
 import { transaction } from '../../db/database.ts'
 import { PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { readAuditHeads, recordChanges } from '../../audit/audit.ts'
-import { onPlatform, onProfile } from '../ledger/entries.ts'
 import { Ledger } from '../movements/queue.ts'
 import { verifyAuditChains, verifyNextLinks } from './audit-chains.ts'
 import { verify } from './verify.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase()
-})
-afterAll(() => database.drop())
+const database = await ownDatabase()
 
 const asSuperuser = (sql: string) => asAdmin(sql, database.url)
 
@@ -38,28 +33,7 @@ interface Stored {
 async function makeChain() {
   const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
   const ledger = new Ledger(database.db)
-  const deposit = (by: Origin) =>
-    ledger.submit(customer_id, {
-      origin: by,
-      balances: [{ profile_id, asset: 'USD' }],
-      decide: ({ newId, now }) => ({
-        transfer: {
-          id: newId(),
-          customer_id,
-          profile_id,
-          type: 'WIRE_DEPOSIT',
-          direction: 'CREDIT',
-          status: 'COMPLETED',
-          asset: 'USD',
-          amount: '1.5',
-          fee: '0',
-          total: '1.5',
-          created_at: now.text,
-          updated_at: now.text,
-        },
-        entries: [onPlatform('bank', 'USD', -1_50n), onProfile(profile_id, 'USD', 1_50n)],
-      }),
-    })
+  const deposit = (by: Origin) => credit(ledger, { customer_id, profile_id }, 'USD', '1.5', by)
   for (let n = 0; n < 3; n++) await deposit(origin('c1'))
   await transaction(database.db, async (tx) => {
     const changes = { before: { url: 'https://a.example' }, after: { url: 'https://b.example' } }

@@ -16,13 +16,11 @@ const TO_TAKE: WaitingReason = { code: 'WIRE_TO_TAKE', detail: 'an operator must
 /** How often the worker looks at wires. Commands move them; the worker only keeps their reasons up to date. */
 const POLL_MS = 30_000
 
-interface PayeeWire {
-  account_number?: string
-  routing_details?: { routing_number?: string }
-}
 interface WirePayee {
   fiat_account_owner: Record<string, unknown>
-  fiat_network_instructions: { wire: PayeeWire }
+  fiat_network_instructions: {
+    wire: { account_number?: string; routing_details?: { routing_number?: string } }
+  }
 }
 
 /** A wire as it was shown to the operator who took it, kept as the withdrawal's bytes. */
@@ -59,7 +57,7 @@ export const wiresByHand = {
       const order = readOrder(raw_transaction)
       return { state: 'UNRESOLVED', reason: order === undefined ? OF_ANOTHER_BANK : takenBy(order) }
     }),
-  missingOfAccount: ({ account_number, routing_details }: PayeeWire) =>
+  missingOfAccount: ({ account_number, routing_details }) =>
     !account_number?.trim()
       ? 'account_number'
       : !routing_details?.routing_number?.trim()

@@ -27,9 +27,7 @@ import { refusedDestination } from '../waiting.ts'
 import { depositAddressesAmong } from '../deposit-addresses.ts'
 
 export interface SimulatedOptions {
-  /** Time until a transaction is confirmed. */
   confirmationMs: number
-  /** How long a review holds a withdrawal. */
   holdMs: number
 }
 

@@ -4,7 +4,6 @@ import { isConfirmed } from './deposits.ts'
 
 /** A wire that the simulated bank announces before it is credited or sent back. */
 export interface SimulatedWire {
-  /** As a bank's reference. */
   bank_reference: string
   customer_id: string
   profile_id: string

@@ -2,18 +2,18 @@
  * Incoming transfers are credited once, however often they are read and by however many workers. A deposit that
  * cannot be credited delays no other. A payment of Bursar to one of its own deposit addresses arrives there.
  */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import {
   fund,
   MASTER_KEYS,
   newCustomer,
   ROW_MACS,
-  startTestService,
   refusing,
   withdraw,
+  ownTestService,
 } from '../../../test/support.ts'
 import { hurry } from '../../../test/work-off.ts'
-import type { TestCustomer, TestService } from '../../../test/support.ts'
+import type { TestCustomer } from '../../../test/support.ts'
 import { openDatabase } from '../../db/database.ts'
 import type { View } from '../../money/movements/decision.ts'
 import { Ledger } from '../../money/movements/queue.ts'
@@ -30,11 +30,7 @@ import { FORGED_DEPOSIT } from './screen-deposits.ts'
 import { FORGED_ADDRESS } from './owners.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 const WAIT = { timeout: 40_000 }
 

@@ -16,7 +16,7 @@ import {
 import { type Origin, originOfLoop } from '../../contract/actor.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { readCursors, resetCursor } from '../../networks/network-cursors.ts'
+import { readCursor, resetCursor } from '../../networks/network-cursors.ts'
 
 const LOOP = originOfLoop('deposits')
 
@@ -158,7 +158,7 @@ async function cursorToResume(
     return null
   }
   if (fromBlock !== undefined) return adapter.cursorAt(fromBlock - 1n)
-  const { cursor = '', earlier } = await readCursors(db, network)
+  const { cursor = '', earlier } = await readCursor(db, network)
   const newest = await adapter.newestInChain([cursor, ...earlier].filter((one) => one !== ''))
   if (newest === undefined)
     throw new Refusal(

@@ -55,7 +55,7 @@ export async function seeDepositsOn(
   adapter: NetworkAdapter,
 ): Promise<{ seen: number; failed: number }> {
   if (adapter.seeDeposits === undefined || (await isReorganised(db, network))) return { seen: 0, failed: 0 }
-  const cursor = await readCursor(db, network)
+  const { cursor } = await readCursor(db, network)
   if (cursor === undefined) return { seen: 0, failed: 0 }
   // No transaction is open here, because nodes may take long and connections are few.
   const { seen, readUpTo, isBehind, recorded } = await adapter.seeDeposits(cursor)

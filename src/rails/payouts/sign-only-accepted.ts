@@ -1,5 +1,6 @@
 import type { RowMacs } from '../../audit/row-macs.ts'
 import { NOT_ACCEPTED, objectionsTo } from '../../money/movements/accepted-withdrawals.ts'
+import { answerEach } from '../../networks/answer-each.ts'
 import type { NetworkAdapter, SignerAnswer, Signing, Withdrawal } from '../../networks/network.ts'
 
 /** Called for a withdrawal that is not signed because it fails the check of its MAC. */
@@ -16,50 +17,51 @@ export function signOnlyAccepted(
   macs: RowMacs,
   onObjection: OnObjection = () => undefined,
 ): NetworkAdapter {
+  const reasonOf = (objection: string, withdrawal: Withdrawal) => {
+    onObjection(withdrawal, objection)
+    return { code: 'NOT_ACCEPTED', detail: `${NOT_ACCEPTED}: ${objection}` } as const
+  }
   return {
     ...adapter,
     async sign(tx, withdrawals) {
       const objections = await objectionsTo(tx, macs, withdrawals)
-      const accepted = withdrawals.filter((_, index) => objections[index] === undefined)
-      const signings = accepted.length === 0 ? [] : await adapter.sign(tx, accepted)
-      let next = 0
-      return withdrawals.map((withdrawal, index): Signing => {
-        const objection = objections[index]
-        if (objection === undefined) return signings[next++]!
-        onObjection(withdrawal, objection)
-        const reason = { code: 'NOT_ACCEPTED', detail: `${NOT_ACCEPTED}: ${objection}` } as const
-        return { outcome: 'DEFERRED', reason }
-      })
+      return answerEach(
+        withdrawals,
+        objections,
+        (accepted) => adapter.sign(tx, accepted),
+        (objection, withdrawal): Signing => ({
+          outcome: 'DEFERRED',
+          reason: reasonOf(objection, withdrawal),
+        }),
+      )
     },
     ...(adapter.askSigner && {
       // Whoever has the service's role can make a withdrawal ASKED: what is asked for is judged as what is signed.
       async askSigner(db, asked) {
         const objections = await objectionsTo(db, macs, asked)
-        const accepted = asked.filter((_, index) => objections[index] === undefined)
-        const answers = accepted.length === 0 ? [] : await adapter.askSigner!(db, accepted)
-        let next = 0
-        return asked.map((withdrawal, index): SignerAnswer => {
-          const objection = objections[index]
-          if (objection === undefined) return answers[next++]!
-          onObjection(withdrawal, objection)
-          return { reason: { code: 'NOT_ACCEPTED', detail: `${NOT_ACCEPTED}: ${objection}` } }
-        })
+        return answerEach(
+          asked,
+          objections,
+          (accepted) => adapter.askSigner!(db, accepted),
+          (objection, withdrawal): SignerAnswer => ({ reason: reasonOf(objection, withdrawal) }),
+        )
       },
     }),
     ...(adapter.replace && {
       async replace(tx, withdrawals) {
         const objections = await objectionsTo(tx, macs, withdrawals)
-        const refused = new Set<string>()
+        const refused = new Map<string, string>()
         for (const [index, withdrawal] of withdrawals.entries()) {
-          if (objections[index] === undefined) continue
-          refused.add(withdrawal.crypto_tx_hash)
-          onObjection(withdrawal, objections[index])
+          const objection = objections[index]
+          if (objection === undefined) continue
+          refused.set(withdrawal.crypto_tx_hash, objection)
+          onObjection(withdrawal, objection)
         }
-        const accepted = withdrawals.filter(({ crypto_tx_hash }) => !refused.has(crypto_tx_hash))
-        const replacements = accepted.length === 0 ? [] : await adapter.replace!(tx, accepted)
-        let next = 0
-        return withdrawals.map(({ crypto_tx_hash }) =>
-          refused.has(crypto_tx_hash) ? undefined : replacements[next++],
+        return answerEach(
+          withdrawals,
+          withdrawals.map(({ crypto_tx_hash }) => refused.get(crypto_tx_hash)),
+          (accepted) => adapter.replace!(tx, accepted),
+          () => undefined,
         )
       },
     }),

@@ -22,7 +22,7 @@ const RESERVE_FOR_MS = 86_400_000
 async function longestWaiting(
   tx: Transaction,
   network: PayoutNetwork,
-  reserveAfterMs = RESERVE_AFTER_MS,
+  reserveAfterMs: number,
 ): Promise<Reserved[]> {
   const found = await ifAllAnswer(tx, () =>
     tx.query<Reserved>(
@@ -92,4 +92,12 @@ async function endOf(
   return rows[0]
 }
 
-export const withdrawalReader: WithdrawalReader = { longestWaiting, unsigned, paidBy, endOf }
+/** Reads withdrawals for their networks. They keep the hot wallet's money after this wait. */
+export const readerOfWithdrawals = (reserveAfterMs = RESERVE_AFTER_MS): WithdrawalReader => ({
+  longestWaiting: (tx, network) => longestWaiting(tx, network, reserveAfterMs),
+  unsigned,
+  paidBy,
+  endOf,
+})
+
+export const withdrawalReader = readerOfWithdrawals()

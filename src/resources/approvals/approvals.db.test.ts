@@ -1,18 +1,7 @@
 /* The operations; src/rails/payouts/decide-approval.slow.test.ts tests who can approve, and what the signer accepts. */
-import { beforeAll, describe, expect, test, vi } from 'vitest'
-import {
-  addTestApprover,
-  withdrawWithApproval,
-  type TestApprover,
-  type Waiting,
-} from '../../../test/approvers.ts'
-import {
-  newCustomer,
-  ROW_MACS,
-  sharedTestService,
-  TEST_ORIGIN,
-  type TestCustomer,
-} from '../../../test/support.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { addTestApprover, withdrawWithApproval, type Waiting } from '../../../test/approvers.ts'
+import { newCustomer, ROW_MACS, sharedTestService, TEST_ORIGIN } from '../../../test/support.ts'
 import { registerApiClient, rotateSecret } from '../../access/tokens/api-clients.ts'
 import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
 import type { Approval, ApprovalDecision } from '../../contract/approval.ts'
@@ -25,14 +14,9 @@ import { signStatement } from '../../governance/approvals/approval-statement.ts'
 const APPROVALS = '/v2/approvals'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-let other: TestCustomer
-let ada: TestApprover
-beforeAll(async () => {
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-  ada = await addTestApprover(service.owner, customer.customer_id)
-})
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
+const ada = await addTestApprover(service.owner, customer.customer_id)
 
 const withdraw = () => withdrawWithApproval(service, customer, TEST_ORIGIN, { approvals: 1 })
 const read = (id: string, by = customer) =>

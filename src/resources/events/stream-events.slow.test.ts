@@ -2,38 +2,29 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import {
   ROW_MACS,
   fetchToken,
   fund,
   newCustomer,
-  startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { insertPastEvents } from '../../../test/past-events.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
 import { forCustomer } from '../../db/parts.ts'
 
-let service: TestService
-let customer: TestCustomer
-let other: TestCustomer
-let address: string
-
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-  await fund(customer, '10000')
-  await fund(other, '10000')
-  address = await service.app.listen({ port: 0, host: '127.0.0.1' })
-})
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
+await fund(customer, '10000')
+await fund(other, '10000')
+const address = await service.app.listen({ port: 0, host: '127.0.0.1' })
 afterAll(async () => {
   // The connections that these tests leave open. A service that stops closes them itself (src/program/serve.ts).
   service.app.server.closeAllConnections()
-  await service.close()
 })
 
 interface Sent {

@@ -12,12 +12,11 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { dieAtEachStep, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
 import { partOf, runs } from '../../../test/seed.ts'
 import {
   approve,
-  atEnd,
   BASE_URL,
   caller,
   everyTable,
@@ -25,11 +24,11 @@ import {
   MASTER_KEYS,
   newCustomer,
   refusing,
-  startTestService,
   ROW_MACS,
   TEST_ORIGIN,
+  ownTestService,
 } from '../../../test/support.ts'
-import type { Answer, TestCustomer, TestService } from '../../../test/support.ts'
+import type { Answer, TestCustomer } from '../../../test/support.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import {
@@ -57,13 +56,10 @@ import { creditDeposits } from '../../../test/credit-deposits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { CLAIM_MAX, runOrchestrations } from './run-orchestrations.ts'
 import { buildApp } from '../../program/build-app.ts'
+import { atEnd } from '../../../test/at-end.ts'
 
-let service: TestService
-beforeAll(async () => {
-  // Holds last until `hurry` ends them.
-  service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
-})
-afterAll(() => service.close())
+// Holds last until `hurry` ends them.
+const service = await ownTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
 // Only their own test handles withdrawals that never confirm.
 afterEach(() => giveUp())
 

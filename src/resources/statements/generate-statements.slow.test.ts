@@ -15,14 +15,7 @@ import { queryNodes } from '../../../test/cluster.ts'
 import { dieAtEachStep, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
 import { move, moveAt, openMovement } from '../../../test/history.ts'
 import { runs } from '../../../test/seed.ts'
-import {
-  atEnd,
-  cloneDatabase,
-  emptier,
-  everyTable,
-  TEST_ORIGIN,
-  testSettings,
-} from '../../../test/support.ts'
+import { cloneDatabase, emptier, everyTable, TEST_ORIGIN, testSettings } from '../../../test/support.ts'
 import type { TestDatabase } from '../../../test/support.ts'
 import { createCustomer } from '../../money/records/customer.ts'
 import {
@@ -46,6 +39,7 @@ import { periodOf, type Period } from './period.ts'
 import { setRewardRate } from './reward-rates.ts'
 import type { Derivation } from './reward.ts'
 import { STATEMENT_COLUMNS, type StatementRow } from './statement.ts'
+import { atEnd } from '../../../test/at-end.ts'
 
 // ---------------------------------------------------------------------------------------------- the world
 

@@ -7,7 +7,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { dieAtEachStep, Failures, type Failure } from '../../../test/failures.ts'
 import { move } from '../../../test/history.ts'
 import { runs } from '../../../test/seed.ts'
@@ -17,13 +17,12 @@ import {
   everyTable,
   newCustomer,
   ROW_MACS,
-  startTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
-import { openDatabase, type Database } from '../../db/database.ts'
+import { openDatabase } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
@@ -33,19 +32,13 @@ import { periodOf } from './period.ts'
 import { NotReversible, reversePayment } from './reverse-payment.ts'
 import { setRewardRate } from './reward-rates.ts'
 import type { Statement } from './statement.ts'
+import { availableOf } from '../../../test/payouts.ts'
 
-let service: TestService
+const service = await ownTestService()
 /** The connection pool of another process. */
-let otherPool: Database
-beforeAll(async () => {
-  service = await startTestService()
-  otherPool = openDatabase(service.url, { max: 5, onError: () => undefined })
-  await setRewardRate(service.db, '2024-01-01', '0.0376', TEST_ORIGIN)
-})
-afterAll(async () => {
-  await otherPool.end()
-  await service.close()
-})
+const otherPool = openDatabase(service.url, { max: 5, onError: () => undefined })
+await setRewardRate(service.db, '2024-01-01', '0.0376', TEST_ORIGIN)
+afterAll(() => otherPool.end())
 afterEach(async () => expect((await verify(service.db)).disagreements).toEqual([]))
 
 const MONTHS = ['2024-01', '2024-02', '2024-03']
@@ -73,10 +66,7 @@ async function rewardsOf({ call, profile_id }: TestCustomer): Promise<Transfer[]
   return (await call<{ items: Transfer[] }>('GET', url)).body.items
 }
 
-async function available({ call, profile_id }: TestCustomer): Promise<string> {
-  const url = `/v2/profiles/${profile_id}/balances/USDG`
-  return (await call<{ available: string }>('GET', url)).body.available
-}
+const available = (customer: TestCustomer) => availableOf(customer, 'USDG')
 
 /** Compares a customer's paid statements with the generated ones and with the ledger. */
 async function requirePaid(customer: TestCustomer, generated: Statement[]): Promise<void> {

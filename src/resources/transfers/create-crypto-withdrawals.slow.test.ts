@@ -11,7 +11,6 @@ import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { faultsOf } from '../../../test/schema-faults.ts'
 import {
-  atEnd,
   everyTable,
   fund,
   MASTER_KEYS,
@@ -19,22 +18,19 @@ import {
   startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { createCryptoWithdrawals, WithdrawalOfMany } from './create-crypto-withdrawals.ts'
+import { atEnd } from '../../../test/at-end.ts'
+import { refusedWith } from '../../../test/matchers.ts'
+import { availableOf } from '../../../test/payouts.ts'
 
-let service: TestService
-let customer: TestCustomer
-
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  await fund(customer, '100000')
-})
+const service = await ownTestService()
+const customer = await newCustomer(service)
+await fund(customer, '100000')
 afterAll(async () => {
   // The ledger agrees with its entries after all tests, also after killed and refused requests.
   expect((await verify(service.db)).disagreements).toEqual([])
-  await service.close()
 })
 
 const ONE = '/v2/transfer/crypto-withdrawals'
@@ -63,9 +59,6 @@ const manyOf = (by: TestCustomer, count: number, prefix: string, changes: Record
     ...withdrawalOf(by, changes),
     ref_id: `${prefix}-${index}`,
   }))
-
-const availableOf = async ({ call, profile_id }: TestCustomer) =>
-  (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/USD`)).body.available
 
 describe('Create Crypto Withdrawals', () => {
   describe('a thousand withdrawals', () => {
@@ -326,10 +319,7 @@ describe('Create Crypto Withdrawals', () => {
       ]
       expect((await sent(by, manyOf(by, 6, 'six'))).status).toBe(200)
       const refused = await sent(by, manyOf(by, 6, 'six more'))
-      expect(refused).toMatchObject({
-        status: 429,
-        body: { detail: expect.stringContaining('rate') as unknown },
-      })
+      expect(refused).toMatchObject(refusedWith(429, 'rate'))
       // Three tokens of the rate limit are left.
       expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(2)
       expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(4)

@@ -149,7 +149,6 @@ const UNDELIVERED = `
 interface Reading {
   text: string
   values?: unknown[]
-  /** Its columns that are labels. */
   labels?: string[]
   /** By the column that has the value. `labels`: those of a gauge with fewer, for each of which the last row counts. */
   gauges: Record<string, readonly [name: string, help: string, labels?: string[]]>

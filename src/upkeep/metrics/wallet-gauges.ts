@@ -18,7 +18,6 @@ const lanesOf = (
     samplesOf(one).map(([labels, value]): Sample => [{ lane: one.lane, ...labels }, value]),
   )
 
-/** Sums what former wallets hold, by asset. */
 function formerAmounts({ formerWallets = [] }: NetworkStatus): Sample[] {
   const sums = new Map<string, number>()
   for (const { held } of formerWallets)

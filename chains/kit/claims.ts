@@ -1,12 +1,4 @@
-import type { PaidWithdrawal, PaymentRefusal, Withdrawal } from '../../src/networks/network.ts'
-
-/** The refusal of a withdrawal whose destination the network does not pay. */
-export const refusalOf = (
-  { destination_address }: Pick<Withdrawal, 'destination_address'>,
-  message: string,
-): PaymentRefusal => ({
-  status_details: { invalid_destination_address: { message, destination_address } },
-})
+import type { PaidWithdrawal } from '../../src/networks/network.ts'
 
 /** Why a transaction that an operator names has not paid a withdrawal; one with its nonce leaves it to be signed anew. */
 export const doesNotPay = (
