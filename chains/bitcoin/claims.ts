@@ -68,10 +68,10 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
   if (fee === undefined) return { moved: await receivedIn(tx, wallet, transaction), payments: [] }
   if (minorOf(fee) > 0n) throw new Error(`the wallet owns only some of the inputs of ${hash}`)
   const rows = await wallet.withdrawals.paidBy(tx, wallet.network, hash)
-  const all = paymentIndexes(transaction)
+  const indexes = paymentIndexes(transaction)
   const withdrawn = sum(rows.map(({ amount }) => minorOf(amount)))
   const withdrawalFees = sum(
-    rows.map(({ crypto_tx_index }) => partOf(-minorOf(fee), shareAmong(all, crypto_tx_index))),
+    rows.map(({ crypto_tx_index }) => partOf(-minorOf(fee), shareAmong(indexes, crypto_tx_index))),
   )
   // Coins with tokens are in no custody: what a person returns of them moves nothing, and pays the fee first.
   const inputs = wallet.dialect.hasTokens ? decode(walletBytesOf(transaction)).inputs : []

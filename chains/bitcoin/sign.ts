@@ -35,14 +35,17 @@ export async function sign(
     return withdrawals.map(() => deferred({ code: 'FEE_ABOVE_CEILING', detail }))
   }
   const round: SigningRound = { coins, rate, signings: new Map() }
-  const payouts = withdrawals.filter((one) => feeMaxOf(one) === undefined)
-  const consolidations = withdrawals.filter((one) => feeMaxOf(one) !== undefined)
+  const payouts = withdrawals.filter((withdrawal) => feeMaxOf(withdrawal) === undefined)
+  const consolidations = withdrawals.filter((withdrawal) => feeMaxOf(withdrawal) !== undefined)
   if (payouts.length > 0) await signPayouts(tx, wallet, payouts, round)
   else await signConsolidation(tx, wallet, consolidations[0]!, round)
   const { signings } = round
-  for (const one of consolidations)
-    if (!signings.has(one))
-      signings.set(one, deferred({ code: 'NEXT_TRANSACTION', detail: 'another transaction is signed first' }))
+  for (const order of consolidations)
+    if (!signings.has(order))
+      signings.set(
+        order,
+        deferred({ code: 'NEXT_TRANSACTION', detail: 'another transaction is signed first' }),
+      )
   return withdrawals.map((withdrawal) => signings.get(withdrawal)!)
 }
 

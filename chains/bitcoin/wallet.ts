@@ -140,7 +140,7 @@ export async function fetchTransactions(
   hashes: string[],
 ): Promise<WalletTransaction[]> {
   const found = await rpc.batch<WalletTransaction>(hashes.map((hash) => ['gettransaction', hash]))
-  return found.flatMap((one) => known(one) ?? [])
+  return found.flatMap((answer) => known(answer) ?? [])
 }
 
 /** The heights of blocks that the node knows, by their hashes. Bitcoin Cash Node gives none with a transaction. */

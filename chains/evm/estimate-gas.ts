@@ -107,7 +107,7 @@ function resultOf(
   { answer }: Trial,
   estimate: Hex | NodeError,
 ): Result {
-  const errors = [estimate, answer].filter((one) => one instanceof NodeError)
+  const errors = [estimate, answer].filter((answer) => answer instanceof NodeError)
   const ranOut = errors.find((error) => says(error, 'outOfGas'))
   const [error] = errors
   // Where the node cannot estimate even a plain transfer, the limit itself may be too low.

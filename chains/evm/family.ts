@@ -83,10 +83,10 @@ async function connect(
     depositPublicKey: keys?.publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
-      ...(keys && { gave: (one) => keys.derives(one) }),
+      ...(keys && { gave: (given) => keys.derives(given) }),
       ...(signs && {
         foreignWallets: {
-          find: async () => (await usedWallets(db, network)).filter((one) => !own.has(one)),
+          find: async () => (await usedWallets(db, network)).filter((address) => !own.has(address)),
           advice:
             'configure it as hot wallet, further hot wallet or gas wallet, or, out of use, in former_hot_wallets',
         },

@@ -6,7 +6,7 @@ export function refusesDestination(
   chain: Pick<EvmChain, 'lanes' | 'gasWallet' | 'formerWallets' | 'tokens'>,
   address: string,
 ): string | undefined {
-  const isIt = (one: string) => one.toLowerCase() === address.toLowerCase()
+  const isIt = (named: string) => named.toLowerCase() === address.toLowerCase()
   if (walletsOf(chain).some((wallet) => isIt(wallet.address)))
     return 'it is the wallet that withdrawals are paid from'
   const [token] = [...chain.tokens].find(([, token]) => isIt(token.address)) ?? []

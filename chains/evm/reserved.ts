@@ -39,7 +39,10 @@ export async function refusedAmong(
     return ['eth_call', { ...move, ...priceFieldsOf(fees) }, at(block), override]
   }
   const answers = await chain.node.each<Hex>(
-    known.flatMap((one) => [trialTo(one.destination_address as Hex, one), trialTo(from, one)]),
+    known.flatMap((payment) => [
+      trialTo(payment.destination_address as Hex, payment),
+      trialTo(from, payment),
+    ]),
   )
   return new Map(
     known.flatMap((withdrawal, index) => {

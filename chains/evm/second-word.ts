@@ -9,8 +9,8 @@ import { confirmedHead } from './confirmations.ts'
 import { at, type Receipt } from './node.ts'
 
 /**
- * One node's word is not believed where a lie would pay. A block's own hash is no second word: whoever makes up the block makes up
- * those after it, too. In a sandbox, whose money is invented, one node suffices.
+ * One node's word is not believed where a lie would pay. A block's own hash is no second word: whoever makes up the block
+ * makes up those after it, too. In a sandbox, whose money is invented, one node suffices.
  */
 
 /** A transaction as the second node has it; or why it cannot tell yet, or what it says instead. */
@@ -87,8 +87,8 @@ async function askOfReceipt(
 }
 
 /**
- * A confirmed transaction as the second node has it, for an operator's command; undefined in a sandbox without a second node.
- * Throws an Error where the second node says something else or cannot tell, and in live mode where there is none.
+ * A confirmed transaction as the second node has it, for an operator's command; undefined in a sandbox without a second
+ * node. Throws an Error where the second node says something else or cannot tell, and in live mode where there is none.
  */
 export async function requireSecondWord(chain: EvmChain, receipt: Receipt) {
   const { verify } = chain

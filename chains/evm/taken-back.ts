@@ -32,13 +32,13 @@ export interface LostTransaction extends TakenBack {
  * chain seems to have lost some, too.
  */
 export async function lostTransactions(db: Database, chain: EvmChain): Promise<LostTransaction[]> {
-  const all: LostTransaction[] = []
+  const found: LostTransaction[] = []
   for (const hotWallet of walletsOf(chain)) {
     const ofWallet = { ...chain, hotWallet }
     const lost = await transactionsOf(db, ofWallet, await lostNonces(db, ofWallet))
-    all.push(...(lost.some(isUnknown) ? await withForgotten(db, ofWallet, lost) : lost))
+    found.push(...(lost.some(isUnknown) ? await withForgotten(db, ofWallet, lost) : lost))
   }
-  return all
+  return found
 }
 
 const isUnknown = ({ crypto_tx_hash }: LostTransaction): boolean => crypto_tx_hash === undefined
@@ -56,12 +56,12 @@ async function withForgotten(
   const open = await selectOpenTransactions(db, chain.network)
   const own = await signedBy(chain.hotWallet.address, open)
   // Of several with one nonce, the last has the highest fee.
-  const byNonce = new Map(own.map((one) => [parse(one.raw_transaction).nonce, one]))
-  return lost.map((one) => {
-    const kept = isUnknown(one) ? byNonce.get(one.nonce) : undefined
+  const byNonce = new Map(own.map((transaction) => [parse(transaction.raw_transaction).nonce, transaction]))
+  return lost.map((transaction) => {
+    const kept = isUnknown(transaction) ? byNonce.get(transaction.nonce) : undefined
     return kept === undefined
-      ? one
-      : { ...one, crypto_tx_hash: kept.crypto_tx_hash, raw_transaction: kept.raw_transaction }
+      ? transaction
+      : { ...transaction, crypto_tx_hash: kept.crypto_tx_hash, raw_transaction: kept.raw_transaction }
   })
 }
 
@@ -79,9 +79,9 @@ export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promi
   )
   const refusals = await send(chain, bytes.slice(0, REBROADCAST_MAX))
   const refused = new Map(bytes.map(({ crypto_tx_hash }, index) => [crypto_tx_hash, refusals[index]?.reason]))
-  return lost.map(({ raw_transaction: _, ...one }) => {
-    const refusal = refused.get(one.crypto_tx_hash ?? '')
-    return { ...one, ...(refusal !== undefined && { refusal }) }
+  return lost.map(({ raw_transaction: _, ...transaction }) => {
+    const refusal = refused.get(transaction.crypto_tx_hash ?? '')
+    return { ...transaction, ...(refusal !== undefined && { refusal }) }
   })
 }
 
@@ -146,9 +146,9 @@ export async function transactionsOf(
     for (let looked = 0; looked < READ_MAX && found.size < wanted.size; looked += PAYMENTS_PAGE) {
       const page: (Candidate & { created_at: string })[] = await endedAfter(db, chain, before)
       const lost = page.filter(({ raw_transaction: raw }) => isOurs(raw) && wanted.has(parse(raw).nonce))
-      for (const one of await signedBy(chain.hotWallet.address, lost)) {
-        const { nonce } = parse(one.raw_transaction)
-        if (!found.has(nonce)) found.set(nonce, await lostOf(db, chain, nonce, one))
+      for (const transaction of await signedBy(chain.hotWallet.address, lost)) {
+        const { nonce } = parse(transaction.raw_transaction)
+        if (!found.has(nonce)) found.set(nonce, await lostOf(db, chain, nonce, transaction))
       }
       if (page.length < PAYMENTS_PAGE) break
       before = page.at(-1)!.created_at
@@ -157,7 +157,8 @@ export async function transactionsOf(
   return nonces.map((nonce) => found.get(nonce) ?? { nonce, raw_transaction: undefined })
 }
 
-// The network's name is a literal, as in the partial indexes. Rows of a page's last microsecond are read again: none is missed.
+// The network's name is a literal, as in the partial indexes. Rows of a page's last microsecond are read again: none is
+// missed.
 async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: string | null) {
   const { rows } = await db.query<Candidate & { created_at: string }>(
     `

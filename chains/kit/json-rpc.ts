@@ -120,12 +120,12 @@ function jsonRpc(
     async batch<T>(calls: readonly RpcCall[]): Promise<(T | RpcError)[]> {
       const results: unknown[] = []
       for (let start = 0; start < calls.length; start += BATCH_MAX) {
-        const some = calls.slice(start, start + BATCH_MAX)
-        const body = some.map(([method, ...params], id) => ({ ...version, id, method, params }))
-        const replies = await post(body, some)
+        const batch = calls.slice(start, start + BATCH_MAX)
+        const body = batch.map(([method, ...params], id) => ({ ...version, id, method, params }))
+        const replies = await post(body, batch)
         if (!Array.isArray(replies)) throw unreachable('gives one reply to many calls')
         const byId = new Map((replies as Reply[]).map((reply) => [reply.id, reply]))
-        results.push(...some.map(([method], id) => resultOf(byId.get(String(id)), method)))
+        results.push(...batch.map(([method], id) => resultOf(byId.get(String(id)), method)))
       }
       return results as (T | RpcError)[]
     },

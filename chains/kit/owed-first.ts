@@ -68,14 +68,14 @@ export function owedFirst(
   const isOwn = asset === money.ownAsset
   let kept = 0n
   // Ids are in the order of age.
-  const before = older.filter((one) => one.transfer_id < transfer_id)
-  for (const one of before.sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))) {
-    if (one.asset === asset) kept += money.unitsOf(asset, one.amount)
-    if (isOwn) kept += money.feeOf(one.asset)
+  const before = older.filter((withdrawal) => withdrawal.transfer_id < transfer_id)
+  for (const withdrawal of before.sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))) {
+    if (withdrawal.asset === asset) kept += money.unitsOf(asset, withdrawal.amount)
+    if (isOwn) kept += money.feeOf(withdrawal.asset)
     if (kept === 0n || left >= kept + units) continue
     const detail =
       `${money.wallet} has ${money.text(asset, left)} left, and keeps ${money.text(asset, kept)} for withdrawal ` +
-      `${one.transfer_id}, which has waited too long`
+      `${withdrawal.transfer_id}, which has waited too long`
     return { code: 'KEPT_FOR_OLDER', detail }
   }
   if (!isTreasurySend(withdrawal)) return undefined
@@ -86,7 +86,7 @@ export function owedFirst(
     if (isOwn) needed += BigInt(theirs.count) * money.feeOf(theirs.asset)
   }
   if (needed === 0n || left + elsewhere >= needed + units) return undefined
-  const [has, needs] = [left + elsewhere, needed].map((some) => money.text(asset, some))
+  const [has, needs] = [left + elsewhere, needed].map((amount) => money.text(asset, amount))
   const detail = `customers' withdrawals come first: the hot wallet has ${has!} left, and the unsigned ones need ${needs!}`
   return { code: 'KEPT_FOR_CUSTOMERS', detail }
 }
@@ -105,10 +105,10 @@ export function whyShort(
   fee: bigint,
 ): WaitingReason | undefined {
   const isOwn = asset === money.ownAsset
-  const short = (of: string, needed: bigint, purpose: string) =>
-    leftOf(money, of) >= needed
+  const short = (symbol: string, needed: bigint, purpose: string) =>
+    leftOf(money, symbol) >= needed
       ? undefined
-      : `${money.wallet} has ${money.text(of, leftOf(money, of))} left, the withdrawal needs ${money.text(of, needed)}${purpose}`
+      : `${money.wallet} has ${money.text(symbol, leftOf(money, symbol))} left, the withdrawal needs ${money.text(symbol, needed)}${purpose}`
   const units = money.unitsOf(asset, amount)
   const ofAsset = short(asset, isOwn ? units + fee : units, isOwn ? ' with its fee' : '')
   if (ofAsset !== undefined) return { code: 'HOT_WALLET_SHORT', detail: ofAsset }

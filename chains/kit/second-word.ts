@@ -3,8 +3,8 @@ import { PERSON_JUDGES } from '../../src/networks/one-node.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
 
 /**
- * What a second node says of the same transaction, after "the second node": undefined where it says the same; else why it cannot
- * tell yet, or what it says instead.
+ * What a second node says of the same transaction, after "the second node": undefined where it says the same; else why it
+ * cannot tell yet, or what it says instead.
  */
 export type SecondWord = { waits: string } | { differs: string } | undefined
 
@@ -12,9 +12,9 @@ export type SecondWord = { waits: string } | { differs: string } | undefined
 const ALONE_RECHECK_MS = 60_000
 
 /**
- * Why what a node says of a transaction's end is not believed yet; undefined where a second node says the same. By the false word of
- * a single node, a withdrawal would be paid and refunded, or paid twice. In a sandbox one node suffices.
- * `says` is the node's word, and `alone` what an operator does where there is no second node.
+ * Why what a node says of a transaction's end is not believed yet; undefined where a second node says the same. By the false
+ * word of a single node, a withdrawal would be paid and refunded, or paid twice. In a sandbox one node suffices. `says` is the
+ * node's word, and `alone` what an operator does where there is no second node.
  */
 export async function doubtOf<Node>(
   { second, mode }: { second: Node | undefined; mode: 'live' | 'sandbox' },

@@ -91,8 +91,9 @@ export function chainFacts(
     )
     const [rentOfWallet, rentOfNonce, plain, extended] = rents as [bigint, bigint, bigint, bigint]
     const tokens = await readTokens(rpc, mints)
-    const isPlain = (program: Address) => program !== 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
-    return { tokens, rentOfWallet, rentOfNonce, rentOfToken: (of) => (isPlain(of) ? plain : extended) }
+    const rentOfToken = (program: Address) =>
+      program === 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb' ? extended : plain
+    return { tokens, rentOfWallet, rentOfNonce, rentOfToken }
   })
   return { facts: () => check.get(), markStale: () => check.markStale() }
 }

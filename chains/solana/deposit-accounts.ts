@@ -5,8 +5,8 @@ import { GAS_ASSET, NETWORK, offChain, type Facts } from './chain.ts'
 import { associatedOf } from './instructions.ts'
 
 /**
- * The accounts of deposit addresses, as `address_holdings` records them: the address itself for SOL, and its associated account of
- * each token. Each has a place of its own to read on from.
+ * The accounts of deposit addresses, as `address_holdings` records them: the address itself for SOL, and its associated
+ * account of each token. Each has a place of its own to read on from.
  */
 
 type Tokens = Facts['tokens']

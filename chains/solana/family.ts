@@ -87,13 +87,13 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
       // A process without the words takes no address that they have not vouched for.
-      ...(words && { gave: (one) => words.derives(one) }),
+      ...(words && { gave: (given) => words.derives(given) }),
       ...(signs && {
         foreignWallets: {
           async find() {
             const used = await usedLanes(db)
             const own = nonceAccounts({ hotWallet, lanes: 0 })
-            return used.some((one) => own.includes(one)) ? [] : used.slice(0, 1)
+            return used.some((account) => own.includes(account)) ? [] : used.slice(0, 1)
           },
           advice: 'configure its key, or name it in former_keys',
         },

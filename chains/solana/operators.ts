@@ -93,10 +93,10 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   const addresses = isOurs ? [...(await accountsAmong(tx, shown.accounts)).values()] : []
   const atAddresses = (asset: string, changes: ReadonlyMap<Address, bigint>) =>
     addresses
-      .filter((one) => one.asset === asset)
+      .filter((held) => held.asset === asset)
       .reduce((sum, { account }) => sum + (changes.get(account) ?? 0n), 0n)
   const ownLamports =
-    [wallet, ...lanes].reduce((sum, one) => sum + (lamports.get(one) ?? 0n), 0n) +
+    [wallet, ...lanes].reduce((sum, address) => sum + (lamports.get(address) ?? 0n), 0n) +
     atAddresses(GAS_ASSET, lamports) +
     fee
   const ofTokens = [...facts.tokens].map(([asset, { mint, program }]) => {

@@ -34,7 +34,9 @@ export async function checkStatus(
 ): Promise<PaymentStatus[]> {
   await chain.facts()
   const standing = await statusesOf(chain.rpc, withdrawals.flatMap(hashesOf))
-  const nonceAccounts = withdrawals.flatMap((one) => paymentIn(one.raw_transaction)?.nonceAccount ?? [])
+  const nonceAccounts = withdrawals.flatMap(
+    (withdrawal) => paymentIn(withdrawal.raw_transaction)?.nonceAccount ?? [],
+  )
   // After the signatures: a transaction that is finalized in between is asked about again.
   const accounts = await readAccounts(chain.rpc, nonceAccounts)
   return Promise.all(
@@ -224,6 +226,7 @@ export async function usedBy(
 
 /** Whether two transactions pay the same units of the same asset to the same account. */
 export const isSamePayment = (
-  one: ParsedPayment | undefined,
+  payment: ParsedPayment | undefined,
   { target, units, mint }: Pick<ParsedPayment, 'target' | 'units' | 'mint'>,
-): boolean => one !== undefined && one.target === target && one.units === units && one.mint === mint
+): boolean =>
+  payment !== undefined && payment.target === target && payment.units === units && payment.mint === mint

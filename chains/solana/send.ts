@@ -22,8 +22,8 @@ export async function broadcast(
 ): Promise<BroadcastAnswer[]> {
   await chain.facts()
   return Promise.all(
-    withdrawals.map((one) =>
-      send(chain, one).then(
+    withdrawals.map((sent) =>
+      send(chain, sent).then(
         () => ({ accepted: true }) as const,
         (error: unknown): BroadcastAnswer => {
           if (!(error instanceof RpcError)) throw error

@@ -96,7 +96,7 @@ async function decide(
     })
     const toTry = withdrawals.filter((_, index) => decisions[index] === undefined)
     if (toTry.length === 0 || round > ROUNDS_MAX)
-      return decisions.map((one) => one ?? deferred(noLaneLeft(reservation)))
+      return decisions.map((decision) => decision ?? deferred(noLaneLeft(reservation)))
     await Promise.all(
       toTry.map(async (withdrawal) => {
         const plan = plans[withdrawals.indexOf(withdrawal)] as Extract<Plan, { payment: unknown }>

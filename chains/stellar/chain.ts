@@ -90,8 +90,8 @@ export const findAccount = (chain: StellarChain, account: string) =>
 
 /** An account's balance of an asset; undefined without a trustline. */
 export const balanceOf = ({ balances }: StellarAccount, asset: string): Balance | undefined =>
-  balances.find((one) =>
-    asset === 'native' ? one.asset_type === 'native' : `${one.asset_code}:${one.asset_issuer}` === asset,
+  balances.find((held) =>
+    asset === 'native' ? held.asset_type === 'native' : `${held.asset_code}:${held.asset_issuer}` === asset,
   )
 
 /** Half an XLM for each entry of an account, two of which are the account itself. */

@@ -76,8 +76,9 @@ async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promi
     throw new Error(`${hash} wraps ${inner ?? 'what cannot be read'}: name the transaction in it`)
   if ((await unrecordedAmong(db, 'STELLAR', [hash])).length === 0) throw new Error(`${hash} is known`)
   const path = `/transactions/${hash}/operations?join=transactions&limit=${PAGE}`
-  for (const one of await chain.horizon.records<OperationRecord>(path)) {
-    const number = one.source_account === chain.address ? undefined : (await arrivalIn(chain, one))?.number
+  for (const record of await chain.horizon.records<OperationRecord>(path)) {
+    const number =
+      record.source_account === chain.address ? undefined : (await arrivalIn(chain, record))?.number
     if (number === undefined) continue
     const address = muxed(chain.address, number)
     if ((await depositAddressesAmong(db, [address])).size > 0)
@@ -109,7 +110,7 @@ async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promi
 
 const startingBalance = (effects: readonly Effect[], account: string): string =>
   (
-    effects.find((one) => one.type === 'account_created' && one.account === account) as
+    effects.find((effect) => effect.type === 'account_created' && effect.account === account) as
       | { starting_balance?: string }
       | undefined
   )?.starting_balance ?? '0'

@@ -93,7 +93,7 @@ async function connect(opening: Opening, section: StellarSection): Promise<Conne
     hasSecondNode: section.verify_rpc_url !== undefined,
     isExperimental: true,
     keys: {
-      gave: (one) => !one.derivation.startsWith('muxed/') || accountIn(one.address).account === address,
+      gave: (given) => !given.derivation.startsWith('muxed/') || accountIn(given.address).account === address,
     },
   }
 }

@@ -46,7 +46,8 @@ export async function checkStatus(
 ): Promise<PaymentStatus[]> {
   const newest = await chain.horizon.root()
   const statuses: PaymentStatus[] = []
-  for (const one of withdrawals) statuses.push(await judgeAlone(() => statusOf(chain, one, newest)))
+  for (const withdrawal of withdrawals)
+    statuses.push(await judgeAlone(() => statusOf(chain, withdrawal, newest)))
   return statuses
 }
 
@@ -143,7 +144,7 @@ function outcomeOf(
   if (record.successful)
     return { state: 'CONFIRMED', crypto_tx_hash, crypto_tx_index: OPERATION_INDEX, ...fee }
   const message = `the network refused the payment: ${operation ?? code}`
-  const byRecipient = BY_RECIPIENT.some((one) => operation?.endsWith(one) === true)
+  const byRecipient = BY_RECIPIENT.some((code) => operation?.endsWith(code) === true)
   return {
     state: 'FAILED',
     refusal: refusedDestination({ destination_address }, message),
@@ -219,7 +220,7 @@ async function userOf(chain: StellarChain, lane: string, sequence: bigint): Prom
       if (extractBaseAddress(inner.source) !== lane || BigInt(inner.sequence) > sequence) continue
       if (BigInt(inner.sequence) < sequence) return undefined
       const hash = inner.hash()
-      const isSigned = inner.signatures.some((one) => key.verify(hash, one.signature()))
+      const isSigned = inner.signatures.some((signature) => key.verify(hash, signature.signature()))
       return isSigned ? hash.toString('hex') : undefined
     }
     if (records.length < PAGE) return undefined

@@ -6,10 +6,10 @@ import type { Seal } from './freeze-ends.ts'
 import type { MasterKeys, Purpose } from '../keys/master-keys.ts'
 
 /**
- * MACs of rows that the service's database role must not be able to forge, such as those that authenticate. Each MAC is made with
- * a key derived from the master key: whoever has that role alone can neither make nor change such a row. The role can put an
- * older row back, with its MAC. But the MAC covers `sealed_at`, the time when it was made. A later record of the audit log, which
- * the role cannot remove, then shows that the row is out of date (`endedLater`).
+ * MACs of rows that the service's database role must not be able to forge, such as those that authenticate. Each MAC is made
+ * with a key derived from the master key: whoever has that role alone can neither make nor change such a row. The role can
+ * put an older row back, with its MAC. But the MAC covers `sealed_at`, the time when it was made. A later record of the
+ * audit log, which the role cannot remove, then shows that the row is out of date (`endedLater`).
  */
 
 interface SealedTable {
@@ -151,7 +151,7 @@ const SEALED = {
     covers: ['r.mode', 'r.issuer'],
     live: 'true',
   },
-  // The end of a freeze. What is frozen needs no MAC.
+  // The end of a freeze. A freeze in force needs no MAC.
   freezes: {
     purpose: 'freezes',
     key: ['reason', 'created_at', 'kind', 'subject'],
@@ -267,8 +267,9 @@ export class RowMacs {
   }
 
   /**
-   * The live rows of a customer, or of the platform, that are not as they were sealed, with what is wrong. `of` says which rows `r`
-   * are of the customer `$1`, in SQL: by default those with its id, and of tables without customers all as the platform's.
+   * The live rows of a customer, or of the platform, that are not as they were sealed, with what is wrong. `of` says which
+   * rows `r` are of the customer `$1`, in SQL: by default those with its id, and of tables without customers all as the
+   * platform's.
    */
   async notGenuine(
     db: Queryable,
@@ -319,8 +320,8 @@ export class RowMacs {
   }
 
   /**
-   * Makes the MACs of older master keys again with the current one, so that an older key need not be kept. A row whose MAC is
-   * wrong stays as it is. Returns the number of rows.
+   * Makes the MACs of older master keys again with the current one, so that an older key need not be kept. A row whose MAC
+   * is wrong stays as it is. Returns the number of rows.
    */
   async renew(db: Queryable): Promise<number> {
     let renewed = 0
@@ -348,8 +349,8 @@ export class RowMacs {
 let opened: (() => Promise<RowMacs>) | undefined
 
 /**
- * Gives this process its master keys, which are opened when they are first needed. Everything that posts needs them: requests,
- * settlement, statements and commands. Without them nothing is posted.
+ * Gives this process its master keys, which are opened when they are first needed. Everything that posts needs them:
+ * requests, settlement, statements and commands. Without them nothing is posted.
  */
 export function sealRowsWith(openMasterKeys: () => Promise<MasterKeys>, onForged?: OnForged): void {
   let macs: Promise<RowMacs> | undefined
@@ -376,8 +377,8 @@ const ENDS = [
 ]
 
 /**
- * SQL: whether a record `l` of the audit log says that a row, sealed at this time, ended or changed later. A change of a row is
- * recorded first and sealed afterwards, in one transaction.
+ * SQL: whether a record `l` of the audit log says that a row, sealed at this time, ended or changed later. A change of a row
+ * is recorded first and sealed afterwards, in one transaction.
  */
 export const endedLater = (sealedAt: string) =>
   `(l.action in (${ENDS.map((action) => `'${action}'`).join(', ')}) and l.created_at >= ${sealedAt})`

@@ -88,7 +88,7 @@ export function auditCommands(program: Command): void {
 }
 
 function action(text: string): AuditAction {
-  const known = AUDIT_ACTIONS.find((one) => one === text)
+  const known = AUDIT_ACTIONS.find((action) => action === text)
   if (known === undefined)
     throw new InvalidArgumentError('must be an action, such as transfer.create or webhook.update.')
   return known

@@ -17,7 +17,7 @@ export function completionCommand(program: Command): void {
   for (const [name, command] of completion.commands) {
     const market = command.options.get('market')
     if (name.startsWith('prices') && market !== undefined)
-      market.handler = (complete) => MARKETS.forEach((one) => complete(one, ''))
+      market.handler = (complete) => MARKETS.forEach((market) => complete(market, ''))
   }
   for (const [name, argument] of [
     ['trigger', 'event_type'],

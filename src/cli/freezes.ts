@@ -75,7 +75,7 @@ export function freezeCommands(program: Command): void {
       async says({ reason, detail, created_at, frozen_by, still_frozen_for: _, ...target }, __, { db }) {
         const ended = `The freeze for ${reason} has ended: ${frozen_by} placed it at ${created_at} (${detail}).`
         const others = await selectFreezesOf(db, target)
-        return [ended, ...others.map((one) => `Still frozen: ${describeFreeze(one)}`)].join('\n')
+        return [ended, ...others.map((freeze) => `Still frozen: ${describeFreeze(freeze)}`)].join('\n')
       },
       logs: 'unfroze',
       logged: ({ kind, reason }, { cause: _, ...named }) => ({ kind, ...named, reason }),
@@ -130,8 +130,8 @@ async function unfreezeTarget(
   cause: FreezeReason | undefined,
 ) {
   const macs = await rowMacs()
-  const all = await selectFreezesOf(db, target)
-  const found = all.filter(({ reason }) => cause === undefined || reason === cause)
+  const kept = await selectFreezesOf(db, target)
+  const found = kept.filter(({ reason }) => cause === undefined || reason === cause)
   if (found.length === 0) throw new Error(`not frozen${cause === undefined ? '' : ` for ${cause}`}`)
   if (found.some(({ reason }) => reason === 'DISABLED') && (cause === 'DISABLED' || found.length === 1))
     throw new Error(`the customer is disabled: bursar customer enable ${subjectOf(target)}`)
@@ -139,11 +139,11 @@ async function unfreezeTarget(
     throw new Error(
       `frozen for ${found.length} causes: name one with --cause\n${found.map(describeFreeze).join('\n')}`,
     )
-  const [one] = found as [Freeze]
-  const { reason, detail, created_at } = one
-  const frozen_by = await whoFroze(db, target, one)
+  const [freeze] = found as [Freeze]
+  const { reason, detail, created_at } = freeze
+  const frozen_by = await whoFroze(db, target, freeze)
   await unfreeze(db, macs, origin, target, reason)
-  const still_frozen_for = all.map((one) => one.reason).filter((other) => other !== reason)
+  const still_frozen_for = kept.map((freeze) => freeze.reason).filter((other) => other !== reason)
   return { ...target, reason, detail, created_at, frozen_by, still_frozen_for }
 }
 

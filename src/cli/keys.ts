@@ -68,8 +68,8 @@ export function keyCommands(program: Command): void {
 }
 
 /**
- * Gives new MACs to all rows whose MACs none of these keys made. The rows themselves stay as they are. For the role that owns
- * the schema, in its transaction. Ends of freezes get no new MAC: a freeze whose end the lost key sealed holds again.
+ * Gives new MACs to all rows whose MACs none of these keys made. The rows themselves stay as they are. For the role that
+ * owns the schema, in its transaction. Ends of freezes get no new MAC: a freeze whose end the lost key sealed holds again.
  */
 async function sealAgain(owner: Transaction, masterKeys: MasterKeys): Promise<void> {
   const macs = new RowMacs(masterKeys)

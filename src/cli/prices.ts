@@ -103,13 +103,16 @@ const recordFollow = (db: Database, origin: Origin, exchange: string, markets: M
     recordNow(
       tx,
       PLATFORM_ID,
-      ...markets.map((one) => audited(origin, 'market.follow', one, { after: { exchange } })),
+      ...markets.map((market) => audited(origin, 'market.follow', market, { after: { exchange } })),
     ),
   )
 
 const describeRound = ({ exchange, markets }: FollowRound) =>
   markets
-    .map((one) => `${exchange} ${one.market}: ${one.candles} candles, ${one.minutes_changed} minutes changed`)
+    .map(
+      ({ market, candles, minutes_changed: changed }) =>
+        `${exchange} ${market}: ${candles} candles, ${changed} minutes changed`,
+    )
     .join('\n')
 
 function describeImport(result: ImportResult): string {

@@ -62,7 +62,7 @@ export const BANK_RULES: readonly BankRule[] = [
     refuses: 'a wrong check digit: the sum of the digits by the weights 3, 7 and 1 must be a multiple of 10',
     source: ABA_SOURCE,
     isBroken: (text) =>
-      [...text].reduce((sum, digit, at) => sum + Number(digit) * ABA_WEIGHTS[at]!, 0) % 10 !== 0,
+      [...text].reduce((sum, digit, index) => sum + Number(digit) * ABA_WEIGHTS[index]!, 0) % 10 !== 0,
     mustBe: 'must be 9 digits with a valid check digit',
     example: '021000022',
   },

@@ -114,8 +114,8 @@ export async function distributeNewTables(tx: Transaction, shards?: number): Pro
 }
 
 /**
- * Makes the transaction use one connection to each node. It can then make a foreign key on all shards, and distribute a table
- * after it has read others.
+ * Makes the transaction use one connection to each node. It can then make a foreign key on all shards, and distribute a
+ * table after it has read others.
  */
 export async function onePerNode(tx: Transaction): Promise<void> {
   await tx.query(`set local citus.multi_shard_modify_mode to 'sequential'`)
@@ -139,8 +139,8 @@ async function place(tx: Transaction, table: string, where: TablePlacement, shar
 }
 
 /**
- * Sets the options of the sessions that nodes open to each other, as `openDatabase` sets those of the service's sessions. All
- * nodes get them, new ones too. `openDatabase` gives the reasons.
+ * Sets the options of the sessions that nodes open to each other, as `openDatabase` sets those of the service's sessions.
+ * All nodes get them, new ones too. `openDatabase` gives the reasons.
  */
 async function setPlannerOptions(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ name: string; owns: boolean }>(

@@ -2,8 +2,8 @@ import { poolOf } from './customer-pool.ts'
 import { forAll, type Queryable } from './database.ts'
 
 /**
- * Keeps what `read` returns of records that belong to no customer, and reads again after `ms`. After a failure, the next caller
- * reads again.
+ * Keeps what `read` returns of records that belong to no customer, and reads again after `ms`. After a failure, the next
+ * caller reads again.
  */
 export function keptFor<T>(
   ms: number,

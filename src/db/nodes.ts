@@ -4,8 +4,9 @@ import { setParts, setReader, type Part } from './parts.ts'
 import { Refreshed } from './refreshed.ts'
 
 /**
- * Which node has which customer. A plain PostgreSQL has everything in one place. On a cluster (Citus, distributed by customer)
- * each customer is on one node, and every node takes statements: a statement about a customer goes to the customer's node.
+ * Which node has which customer. A plain PostgreSQL has everything in one place. On a cluster (Citus, distributed by
+ * customer) each customer is on one node, and every node takes statements: a statement about a customer goes to the
+ * customer's node.
  */
 
 /** One range of customers' hashes: its node, and the name of each table's shard there. */
@@ -32,8 +33,8 @@ export class Cluster {
   }
 
   /**
-   * Reads which node has which customer, through the coordinator, and again each second. On a plain database it only asks once
-   * whether there is a cluster. `onError` gets the first of several failures: the last known places stay in use.
+   * Reads which node has which customer, through the coordinator, and again each second. On a plain database it only asks
+   * once whether there is a cluster. `onError` gets the first of several failures: the last known places stay in use.
    */
   static async open(db: Database, onError: (error: unknown) => void): Promise<Cluster> {
     if (!(await isDistributed(db))) return new Cluster()
@@ -53,8 +54,8 @@ export class Cluster {
   }
 
   /**
-   * Lets these connections to the coordinator find the node of a customer (`forCustomer`); `open` opens the pool of another node
-   * at its first use.
+   * Lets these connections to the coordinator find the node of a customer (`forCustomer`); `open` opens the pool of another
+   * node at its first use.
    */
   connect(shared: Database, open: OpenNode): Database {
     const shards = this.#shards

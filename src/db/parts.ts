@@ -50,15 +50,15 @@ const readers = new WeakMap<Queryable, Queryable>()
 export const setReader = (db: Database, reader: Queryable): void => void readers.set(db, reader)
 
 /**
- * Reads the customers of this part and no others, for statements that look for work. Each joins within a customer, its answer is
- * merely a hint, and it may run once for each of several pieces of a table. So it must name each table behind `from` or `join`,
- * give it an alias where a column needs its name, and not need the whole answer in order.
+ * Reads the customers of this part and no others, for statements that look for work. Each joins within a customer, its
+ * answer is merely a hint, and it may run once for each of several pieces of a table. So it must name each table behind
+ * `from` or `join`, give it an alias where a column needs its name, and not need the whole answer in order.
  */
 export const ownCustomers = (db: Queryable): Queryable => readers.get(db) ?? db
 
 /**
- * Looks in all parts, at once, for the record of a customer that is not known, and returns the first record found. If no part has
- * it, throws the error of a part that failed.
+ * Looks in all parts, at once, for the record of a customer that is not known, and returns the first record found. If no
+ * part has it, throws the error of a part that failed.
  */
 export async function findInParts<T>(
   db: Database,

@@ -52,8 +52,8 @@ export class RefreshedParts<T> {
   }
 
   /**
-   * Reads all values, and again at this interval until `stop`. Throws where a plain database, or what belongs to nobody, cannot be
-   * read. Of several parts, one that cannot be read does not throw: its customers alone wait for it.
+   * Reads all values, and again at this interval until `stop`. Throws where a plain database, or what belongs to nobody,
+   * cannot be read. Of several parts, one that cannot be read does not throw: its customers alone wait for it.
    */
   async start(everyMs: number): Promise<void> {
     await this.#others?.read()

@@ -133,12 +133,12 @@ export function pageReply<Row, Item>(
   toWire: (row: Row) => Item,
   { copies = 1 }: { copies?: number } = {},
 ): PageReply<Item> {
-  const all = rows.slice(0, page.limit).map(toWire)
-  const items = all.slice(0, countWithin(PARTS.bytesMax / copies, all))
+  const records = rows.slice(0, page.limit).map(toWire)
+  const items = records.slice(0, countWithin(PARTS.bytesMax / copies, records))
   if (rows.length === items.length || items.length === 0)
     return { items, ...(page.completeUntil !== undefined && { complete_until: page.completeUntil }) }
   const next_page_cursor = nextCursor(keyOf(rows[items.length - 1]!), page)
-  return items.length === all.length
+  return items.length === records.length
     ? { items, next_page_cursor }
     : { items, next_page_cursor, left: page.limit - items.length }
 }

@@ -71,7 +71,9 @@ export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUr
     log,
   })
   connections.watch(app.server)
-  for (const method of METHODS.filter((one) => one !== 'CONNECT' && !app.supportedMethods.includes(one)))
+  for (const method of METHODS.filter(
+    (method) => method !== 'CONNECT' && !app.supportedMethods.includes(method),
+  ))
     app.addHttpMethod(method)
   app.removeContentTypeParser('text/plain')
   parseJson(app)

@@ -146,9 +146,9 @@ export function depthOf(
   const field = `${network}.confirmations`
   const values = depths.map(({ from_usd }) => requireAmount(field, from_usd, CENT_DECIMALS))
   const rises = depths.every(
-    (one, index) =>
+    (depth, index) =>
       index === 0 ||
-      (values[index]! > values[index - 1]! && one.confirmations > depths[index - 1]!.confirmations),
+      (values[index]! > values[index - 1]! && depth.confirmations > depths[index - 1]!.confirmations),
   )
   if (values[0] !== 0n || !rises)
     throw new Error(`${field} must begin without from_usd, and rise in from_usd and confirmations`)

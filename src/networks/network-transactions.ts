@@ -32,8 +32,8 @@ export async function keepTransactions(
   const byHash = grouped(kept, ({ crypto_tx_hash }) => crypto_tx_hash)
   if (byHash.size === 0) return
   const payees = [...byHash.values()]
-  const literals = (idOf: (one: KeptTransaction) => string) =>
-    payees.map((some) => arrayLiteral(some.map(idOf)))
+  const literals = (idOf: (payee: KeptTransaction) => string) =>
+    payees.map((group) => arrayLiteral(group.map(idOf)))
   const { rows } = await tx.query<{ crypto_tx_hash: string }>(
     `
     insert into network_transactions
@@ -46,8 +46,8 @@ export async function keepTransactions(
       network,
       kind,
       [...byHash.keys()],
-      payees.map(([one]) => one!.raw_transaction),
-      payees.map(([one]) => one!.payments ?? 1),
+      payees.map(([first]) => first!.raw_transaction),
+      payees.map(([first]) => first!.payments ?? 1),
       literals(({ customer_id }) => customer_id),
       literals(({ transfer_id }) => transfer_id),
     ],
@@ -55,11 +55,11 @@ export async function keepTransactions(
   if (rows.length === byHash.size) return
   for (const { crypto_tx_hash } of rows) byHash.delete(crypto_tx_hash)
   // An operator has marked a known transaction as the payment of a further withdrawal.
-  for (const [hash, some] of byHash)
+  for (const [hash, group] of byHash)
     await tx.query('select add_payees($1, $2, $3::uuid[], $4::uuid[])', [
       network,
       hash,
-      ...arraysOf(some, 'customer_id', 'transfer_id'),
+      ...arraysOf(group, 'customer_id', 'transfer_id'),
     ])
 }
 
@@ -229,7 +229,7 @@ export async function freeWhatHasEnded(
   )
   // Of a transaction without payees, nothing says that it has ended.
   const ended = open.filter(
-    ({ transfer_ids }) => transfer_ids.length > 0 && transfer_ids.every((one) => done.has(one)),
+    ({ transfer_ids }) => transfer_ids.length > 0 && transfer_ids.every((id) => done.has(id)),
   )
   if (ended.length === 0) return isAll
   // Meanwhile an operator may have marked another payment of one of these transactions.
@@ -267,7 +267,8 @@ async function endedOf(
   let isAll = true
   for (const [customerId, own] of grouped(paid, ({ customer_id }) => customer_id))
     try {
-      const idsOf = (isTopUp: boolean) => own.flatMap((one) => (one.isTopUp === isTopUp ? one.id : []))
+      const idsOf = (isTopUp: boolean) =>
+        own.flatMap((transfer) => (transfer.isTopUp === isTopUp ? transfer.id : []))
       const [withdrawals, topUps] = [idsOf(false), idsOf(true)]
       if (withdrawals.length > 0)
         for (const id of await endedWithdrawals(db, customerId, withdrawals)) done.add(id)

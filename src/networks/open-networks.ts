@@ -30,8 +30,8 @@ export interface ConfiguredNetwork extends ConnectedNetwork, Pick<GivenBySection
 }
 
 /**
- * Reads the file and connects its networks: test networks in a sandbox, main networks in live mode. Throws an Error that names
- * the section and field that is wrong.
+ * Reads the file and connects its networks: test networks in a sandbox, main networks in live mode. Throws an Error that
+ * names the section and field that is wrong.
  */
 export async function configuredNetworks(
   path: string,

@@ -7,13 +7,13 @@ import type { Confirmations, SignedTransaction } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /**
- * The withdrawals with their networks, a row each once a worker has begun one: how far it is, its signed transaction, and when
- * to go on; and the transactions that were replaced. Every statement that writes them is here.
+ * The withdrawals with their networks, a row each once a worker has begun one: how far it is, its signed transaction, and
+ * when to go on; and the transactions that were replaced. Every statement that writes them is here.
  */
 
 /**
- * How far a withdrawal is. NEW: no worker has begun it. HELD: not signed. ASKED: what the signer process or a person is to sign
- * is stored. SIGNED: the signed bytes are stored.
+ * How far a withdrawal is. NEW: no worker has begun it. HELD: not signed. ASKED: what the signer process or a person is to
+ * sign is stored. SIGNED: the signed bytes are stored.
  */
 export type OutgoingState = 'NEW' | 'HELD' | 'ASKED' | 'SIGNED' | 'BROADCAST'
 
@@ -43,8 +43,8 @@ export const IS_NOT_BEGUN = `
     and not exists (select 1 from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)`
 
 /**
- * In SQL: begins the withdrawals that a `select` between these two texts gives. The primary key decides between two workers that
- * try, and what is returned was begun now (rule 5 of src/db/distribution.ts).
+ * In SQL: begins the withdrawals that a `select` between these two texts gives. The primary key decides between two workers
+ * that try, and what is returned was begun now (rule 5 of src/db/distribution.ts).
  */
 export const BEGIN =
   'insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at)'

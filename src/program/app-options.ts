@@ -31,8 +31,8 @@ export interface AppOptions {
   /** How often refused requests are written to the audit log (default: each second). */
   refusalsEveryMs?: number
   /**
-   * Begins to stop the service, to empty its sandbox and to start it again. Rejects with forbidden for a sandbox that may not be
-   * emptied. Undefined where nobody can ask for it.
+   * Begins to stop the service, to empty its sandbox and to start it again. Rejects with forbidden for a sandbox that may
+   * not be emptied. Undefined where nobody can ask for it.
    */
   beginAnew?: (() => Promise<void>) | undefined
   /** Moves the clock of a sandbox forward by an ISO 8601 duration, and returns its time; undefined in live mode. */

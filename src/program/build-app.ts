@@ -36,8 +36,8 @@ import { limitsOfRequests } from './request-limits.ts'
 /** Most lists of a customer under way, each counted until the customer has read the answer. An answer may take 1 MiB. */
 const LISTS_MAX = 16
 /**
- * Most pages of a customer under way that have large records under two names each. A page may take 8 MiB: 1,000 orchestrations
- * with the longest metadata.
+ * Most pages of a customer under way that have large records under two names each. A page may take 8 MiB: 1,000
+ * orchestrations with the longest metadata.
  */
 const COPIED_MAX = 1
 
@@ -130,14 +130,14 @@ function mountOperations(
   { settings: { mode }, baseUrl }: AppOptions,
 ): void {
   const isSandbox = mode === 'sandbox'
-  const all = {
+  const allGuards = {
     ...guards,
     turns: { lists: new Shares(LISTS_MAX), copied: new Shares(COPIED_MAX) },
     oneByOne: new OneByOneLimit(),
     failNext: isSandbox ? new FailNext() : undefined,
   }
   for (const operation of [...OPERATIONS, ...OPERATOR_OPERATIONS])
-    if (isSandbox || operation.sandboxOnly !== true) mount(app, all, perform, operation, baseUrl)
+    if (isSandbox || operation.sandboxOnly !== true) mount(app, allGuards, perform, operation, baseUrl)
 }
 
 /** Issues a token for the oldest client of a customer that is not disabled; undefined without customer or client. */

@@ -19,9 +19,10 @@ export interface Connected {
 }
 
 /**
- * Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. With `checked`, connections to a
- * server that does not answer are ended (`ServerCheck`): for a service, which goes on without them. A process without `checked`
- * is a command, and notifies other processes of its changes. `changes` gets what this process commits and what others tell.
+ * Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. With `checked`, connections
+ * to a server that does not answer are ended (`ServerCheck`): for a service, which goes on without them. A process without
+ * `checked` is a command, and notifies other processes of its changes. `changes` gets what this process commits and what
+ * others tell.
  */
 export async function connect(
   settings: Settings,

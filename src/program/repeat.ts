@@ -78,8 +78,8 @@ export const every =
   }
 
 /**
- * Rests longer after each failed round: a node that is away for minutes is not asked, and logged, many times a second. The failure
- * of single records makes no rest longer: they must not slow the others.
+ * Rests longer after each failed round: a node that is away for minutes is not asked, and logged, many times a second. The
+ * failure of single records makes no rest longer: they must not slow the others.
  */
 export function backingOff({ isAway }: Attempts, round: () => Promise<Rest | undefined>): Round {
   let failures = 0

@@ -75,10 +75,10 @@ const REQUEST_IDLE_MS_MAX = 30_000
 const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
 
 /**
- * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings. A failed
- * start leaves no connection and no metrics server open. `beginAnew` is called when a person or a program asks for an empty
- * sandbox: it closes the service, empties the database and starts it again. `connecting` is a connection begun before this module
- * was loaded.
+ * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings. A
+ * failed start leaves no connection and no metrics server open. `beginAnew` is called when a person or a program asks for an
+ * empty sandbox: it closes the service, empties the database and starts it again. `connecting` is a connection begun before
+ * this module was loaded.
  */
 export async function serve(
   settings: Settings,
@@ -151,8 +151,8 @@ export async function serve(
 }
 
 /**
- * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys and the secrets of webhooks
- * with the current master key. Warns of rights that the service's role should not have.
+ * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys and the secrets of
+ * webhooks with the current master key. Warns of rights that the service's role should not have.
  */
 async function openForService(
   db: Database,
@@ -289,8 +289,8 @@ const delivererOn =
   }
 
 /**
- * Opens the networks, which sign only what was accepted and, where there is a screening endpoint, only what it allowed. Throws
- * `SettingsError` for refused settings.
+ * Opens the networks, which sign only what was accepted and, where there is a screening endpoint, only what it allowed.
+ * Throws `SettingsError` for refused settings.
  */
 async function openPayouts(
   { settings, db, masterKeys, log, metrics }: Parts,

@@ -82,10 +82,11 @@ type OfPart = Shared & { part: Part }
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
- * deposits, sweeps, and at the start of each month the statements of those that have ended. Each real network has its own loops for
- * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one loop
- * and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each part of the
- * database has its own loops for its customers: an unreachable part stops no others. A part that joins gets its loops within seconds.
+ * deposits, sweeps, and at the start of each month the statements of those that have ended. Each real network has its own
+ * loops for settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured
+ * with one loop and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each part
+ * of the database has its own loops for its customers: an unreachable part stops no others. A part that joins gets its loops
+ * within seconds.
  */
 export function startWorker(options: WorkerOptions): Worker {
   const { meter, log, custodyEveryMs = MINUTE_MS, changes } = options
@@ -132,18 +133,18 @@ export function startWorker(options: WorkerOptions): Worker {
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
   const { db, networks, settings, log, meter } = shared
-  const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
+  const everyNetwork: [PayoutNetwork, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
   const suspicions: Suspicions = new Map()
   const seen: Seen = (...found) => meter?.walletsSeen(...found)
-  const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
+  const canSweep = (group: Networks) => [...group.values()].some((adapter) => adapter.sweep !== undefined)
   return [
-    ...all.flatMap(([network, adapter]) =>
+    ...everyNetwork.flatMap(([network, adapter]) =>
       adapter.rebroadcastTakenBack === undefined ? [] : rebroadcasts(shared, network, adapter),
     ),
-    ...readable(new Map(real.flatMap((one) => [...one]))).map((one) => deposits(shared, ...one)),
+    ...readable(new Map(real.flatMap((group) => [...group]))).map((network) => deposits(shared, ...network)),
     simulatedDeposits(shared, inDatabase),
-    ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
+    ...[inDatabase, ...real].filter(canSweep).map((group) => sweeps(shared, group)),
     // Rows that are too old (docs/guides/retention.md).
     every(
       shared,
@@ -187,7 +188,7 @@ function roundsOfPart(shared: OfPart): Round[] {
   let newestPeriod: string | undefined
   return [
     payouts(shared, inDatabase, { startsOrchestrations: true }),
-    ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
+    ...real.map((group) => payouts(shared, group, { startsOrchestrations: false })),
     // The statements of the ended months, once.
     every(
       shared,
@@ -219,11 +220,11 @@ function roundsOfPart(shared: OfPart): Round[] {
 
 /** The networks that need no node, together, and each real network by itself: it may be slow. */
 function bySpeed(networks: Networks): [Networks, ...Networks[]] {
-  const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
-  const real = all.filter(([, adapter]) => adapter.asksNode)
+  const everyNetwork: [PayoutNetwork, NetworkAdapter][] = [...networks]
+  const real = everyNetwork.filter(([, adapter]) => adapter.asksNode)
   return [
-    new Map(all.filter(([, adapter]) => !adapter.asksNode)),
-    ...real.map((one): Networks => new Map([one])),
+    new Map(everyNetwork.filter(([, adapter]) => !adapter.asksNode)),
+    ...real.map((entry): Networks => new Map([entry])),
   ]
 }
 
@@ -295,8 +296,8 @@ async function checkNetworkFees(
 }
 
 /**
- * Scans a network for deposits, without a rest while there is more to read, and then reads its newest blocks. The round asks for
- * the newest block alone if that is the last round's, nothing is due and nothing has changed.
+ * Scans a network for deposits, without a rest while there is more to read, and then reads its newest blocks. The round asks
+ * for the newest block alone if that is the last round's, nothing is due and nothing has changed.
  */
 function deposits(shared: Shared, network: CryptoNetwork, adapter: NetworkAdapter): Round {
   const { db, ledger, settings, screening, log, changes, attempt } = shared
@@ -372,8 +373,9 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
 }
 
 /**
- * Broadcasts transactions again that a reorganisation removed. It does so even on a frozen network, because it signs nothing. A
- * transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions yet.
+ * Broadcasts transactions again that a reorganisation removed. It does so even on a frozen network, because it signs
+ * nothing. A transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions
+ * yet.
  */
 function rebroadcasts(shared: Shared, network: PayoutNetwork, adapter: NetworkAdapter): Round {
   const { log, meter } = shared

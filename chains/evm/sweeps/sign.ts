@@ -103,7 +103,7 @@ async function signSweep(
     // Where the chain has taken them back, their bytes move the funds again. A node that only lags has them already.
     await send(
       chain,
-      used.map((one) => ({ ...one, replaced: [] })),
+      used.map((sweep) => ({ ...sweep, replaced: [] })),
     )
     throw new Error(
       `the node is behind, or blocks were taken back: it says that nonce ${nonce} of ${address} is free, which an ended sweep ` +

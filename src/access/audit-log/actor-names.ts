@@ -10,8 +10,8 @@ export const namesAll = (scopes: readonly string[]): boolean => scopes.includes(
 export type NamedActors = (actor: Actor) => NamedActor
 
 /**
- * Reads the names that people gave to these API clients and operators of a customer, or of the platform. A customer does not see
- * the names of the platform's people who work on its records; the platform's people do (`namesAll`).
+ * Reads the names that people gave to these API clients and operators of a customer, or of the platform. A customer does not
+ * see the names of the platform's people who work on its records; the platform's people do (`namesAll`).
  */
 export async function nameActors(
   db: Queryable,
@@ -19,7 +19,9 @@ export async function nameActors(
   actors: readonly { type: string; id: string }[],
   allOperators = false,
 ): Promise<NamedActors> {
-  const idsOf = (type: string) => [...new Set(actors.filter((one) => one.type === type).map(({ id }) => id))]
+  const idsOf = (type: string) => [
+    ...new Set(actors.flatMap((actor) => (actor.type === type ? actor.id : []))),
+  ]
   const [clients, operators] = [idsOf('API_CLIENT'), idsOf('OPERATOR')]
   const names = new Map<string, string>()
   if (clients.length > 0) {
@@ -55,7 +57,7 @@ export async function nameInitiators(
     approvals.map(({ initiator }) => initiator),
     allOperators,
   )
-  return approvals.map((one) => ({ ...one, initiator: named(one.initiator) }))
+  return approvals.map((approval) => ({ ...approval, initiator: named(approval.initiator) }))
 }
 
 export async function operatorName(db: Queryable, id: string): Promise<string> {

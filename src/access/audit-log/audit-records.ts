@@ -102,9 +102,9 @@ interface Stream {
 const MANY_SUBJECTS = ['orchestration', 'sweep', 'transfer']
 
 /**
- * Selects records of a customer's audit log, or of the platform's. A stream holds rows that nearly all match, so the cost depends
- * on the page, and not on the log. Where several filters are given, the narrowest index is read, and the other filters are
- * compared.
+ * Selects records of a customer's audit log, or of the platform's. A stream holds rows that nearly all match, so the cost
+ * depends on the page, and not on the log. Where several filters are given, the narrowest index is read, and the other
+ * filters are compared.
  */
 export async function selectAuditRecords(
   db: Queryable,
@@ -197,7 +197,7 @@ function streamsFor(
   { actor_type, actor_ids, actions, outcomes, subject_ids, subject_type }: AuditFilters,
   ofBatch: boolean,
 ): Stream[] {
-  const one = (condition: string): Stream[] => [{ each: '(select)', condition }]
+  const oneStream = (condition: string): Stream[] => [{ each: '(select)', condition }]
   if (subject_ids !== undefined)
     return [
       {
@@ -218,12 +218,12 @@ function streamsFor(
         condition: 'r.actor_id = s.actor and r.action = s.action',
       },
     ]
-  if (outcomes !== undefined && !outcomes.includes('DONE')) return one(`r.outcome = 'REFUSED'`)
+  if (outcomes !== undefined && !outcomes.includes('DONE')) return oneStream(`r.outcome = 'REFUSED'`)
   if (actions !== undefined) return [{ each: eachAction, condition: 'r.action = s.action' }]
   if (actor_ids !== undefined) return [{ each: eachActor, condition: 'r.actor_id = s.actor' }]
   if (subject_type !== undefined)
     return [
-      ...one('r.subject_type = $12 and r.subject_id is not null'),
+      ...oneStream('r.subject_type = $12 and r.subject_id is not null'),
       ...(ofBatch
         ? [
             {
@@ -233,7 +233,7 @@ function streamsFor(
           ]
         : []),
     ]
-  return one(actor_type === undefined ? 'true' : 'r.actor_type = $7')
+  return oneStream(actor_type === undefined ? 'true' : 'r.actor_type = $7')
 }
 
 /** Returns the moments of changes of transfers, sweeps and orchestrations. Other records have an index. */

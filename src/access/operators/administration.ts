@@ -78,8 +78,8 @@ export function addAdministration(app: FastifyInstance, options: AdministrationO
 }
 
 /**
- * Changes the role or the access of an operator. Where the policy requires approvers, more rights wait for them; disabling never
- * waits.
+ * Changes the role or the access of an operator. Where the policy requires approvers, more rights wait for them; disabling
+ * never waits.
  */
 async function change(
   { caller, params, query, body, id: request_id, ip }: FastifyRequest,

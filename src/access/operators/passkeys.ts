@@ -86,8 +86,8 @@ export async function touchPasskey(tx: Transaction, id: string, signatures: numb
 }
 
 /**
- * Removes a passkey of an operator, ends the sessions that it opened, and records both. A repeat changes nothing. False when the
- * operator has no such passkey.
+ * Removes a passkey of an operator, ends the sessions that it opened, and records both. A repeat changes nothing. False when
+ * the operator has no such passkey.
  */
 export async function removePasskey(
   tx: Transaction,

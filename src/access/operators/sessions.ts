@@ -93,8 +93,8 @@ export async function touchSession(tx: Transaction, id: string): Promise<void> {
 }
 
 /**
- * Ends a session of an operator, and records it: its access tokens are refused within a second. A repeat changes nothing. False
- * when the operator has no such session.
+ * Ends a session of an operator, and records it: its access tokens are refused within a second. A repeat changes nothing.
+ * False when the operator has no such session.
  */
 export async function endSession(
   tx: Transaction,

@@ -26,10 +26,10 @@ interface Lists {
 const NONE: Lists = { clients: new Set(), customers: new Set(), sessions: new Set(), operators: new Map() }
 
 /**
- * This process's list of disabled API clients and customers, changed operators and ended sessions. An access token is
- * valid for up to a day even if its client is disabled, so every request is checked against this list. The check needs
- * no query. Each part of the database has its own list: a part that cannot be read delays no other, and stops the withdrawals of
- * its own customers only.
+ * This process's list of disabled API clients and customers, changed operators and ended sessions. An access token is valid
+ * for up to a day even if its client is disabled, so every request is checked against this list. The check needs no query.
+ * Each part of the database has its own list: a part that cannot be read delays no other, and stops the withdrawals of its
+ * own customers only.
  */
 export class ClientStanding implements CallerStanding {
   readonly #lists: RefreshedParts<Lists>
@@ -111,10 +111,11 @@ async function readLists(db: Queryable, macs: RowMacs, sql: string): Promise<Lis
   return { ...lists, operators }
 }
 
-/** No token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS), and a disabled client gets no new one. So older ends need not be on the list. */
+/** The list forgets older ends: no token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS), and a disabled client gets none. */
 const LATELY = "> (select clock_timestamp() - interval '25 hours')"
 
-// The service's role can set the columns back, but no record of the audit log. The list of actions is that of the index audit_log_ends.
+// The service's role can set the columns back, but no record of the audit log. The list of actions is that of the index
+// audit_log_ends.
 const DISABLED_CALLERS = `
   select 'clients' as kind, id::text, 0 as generation, null as sealed, null as mac from api_clients where disabled_at ${LATELY}
   union all

@@ -24,8 +24,8 @@ const REMEMBERED_MAX = 10_000
 const NOTED_EVERY_MS = 60_000
 
 /**
- * Finds API clients by their id alone. A process looks once in all parts of the database for a client that it does not know, and
- * then only in the part of the client's customer. So a part that is down stops only the clients of its own customers.
+ * Finds API clients by their id alone. A process looks once in all parts of the database for a client that it does not know,
+ * and then only in the part of the client's customer. So a part that is down stops only the clients of its own customers.
  */
 export class ApiClients {
   readonly #db: Database

@@ -133,7 +133,7 @@ export async function examine(settings: Settings, tokenFile?: string): Promise<C
   const findings: Checked[] = []
   const run = async (check: string, advice: string, work: () => Found) => {
     const found = await (async () => work())().catch((error: unknown) => failed(messageOf(error), advice))
-    findings.push(...[found].flat().map((one) => ({ check, ...one })))
+    findings.push(...[found].flat().map((finding) => ({ check, ...finding })))
   }
   await run('node', 'install a newer Node', () => checkNode(engines.node))
   await run('user', 'run Bursar as an ordinary user', () => checkUser(settings))

@@ -170,7 +170,7 @@ export class EmbeddedPostgres {
 
   async #recover(): Promise<void> {
     const now = Date.now()
-    this.#recoveries = [...this.#recoveries.filter((at) => at > now - RECOVERIES_WINDOW_MS), now]
+    this.#recoveries = [...this.#recoveries.filter((recovery) => recovery > now - RECOVERIES_WINDOW_MS), now]
     try {
       if (this.#recoveries.length > RECOVERIES_MAX) {
         throw new Error(

@@ -224,13 +224,13 @@ function requireSameChange(row: ApprovalRow, change: RequestedChange): void {
 }
 
 /**
- * Throws forbidden unless the approval asks for the approvers that its policy version and the one in force require: the service's
- * role can insert an approval that asks for fewer, but no version of a policy.
+ * Throws forbidden unless the approval asks for the approvers that its policy version and the one in force require: the
+ * service's role can insert an approval that asks for fewer, but no version of a policy.
  */
 async function requirePolicyMet(tx: Transaction, policies: PolicyInForce, row: ApprovalRow): Promise<void> {
   const named = await policies.examine(tx, row.customer_id, Number(row.policy_version))
   const rules = [named, await policies.newest(tx, row.customer_id)].flatMap(
-    (one) => one?.document.changes ?? [],
+    (policy) => policy?.document.changes ?? [],
   )
   const isMet = rules.every(
     ({ approvals, role = DEFAULT_ROLE }) => row.required >= approvals && row.role === role,

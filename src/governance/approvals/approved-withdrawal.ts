@@ -91,7 +91,7 @@ function destinationOf({ network, destination }: AcceptedWithdrawal): unknown {
 
 /** A withdrawal that needs approvers, with what they have signed. */
 export interface ApprovedWithdrawal {
-  of: StatementOf
+  statement: StatementOf
   decisions: KeptDecision[]
   approvers: Approver[]
   judgement: Judgement
@@ -106,12 +106,12 @@ export async function judgeWithdrawals(
   customerId: string,
   transferIds: readonly string[],
 ): Promise<Map<string, ApprovedWithdrawal>> {
-  const accepted = (await readAccepted(db, customerId, transferIds)).flatMap((one) =>
-    one.approval === undefined ? [] : { ...one, approval: one.approval },
+  const accepted = (await readAccepted(db, customerId, transferIds)).flatMap((order) =>
+    order.approval === undefined ? [] : { ...order, approval: order.approval },
   )
   if (accepted.length === 0) return new Map()
   const approvers = await selectApprovers(db, customerId)
-  const all = await selectDecisions(
+  const recorded = await selectDecisions(
     db,
     customerId,
     accepted.map(({ approval }) => approval.id),
@@ -119,11 +119,11 @@ export async function judgeWithdrawals(
   const orders = accepted.map(({ id, approval: { initiator } }) => ({ id, initiator }))
   const actors = await actorsBehind(db, customerId, orders)
   const judged = new Map<string, ApprovedWithdrawal>()
-  for (const [index, one] of accepted.entries()) {
-    const of = statementOf(one)
-    const decisions = all.filter(({ approval_id }) => approval_id === one.approval.id)
-    const judgement = judgeDecisions(of, decisions, approvers, actors[index]!)
-    judged.set(one.id, { of, decisions, approvers, judgement })
+  for (const [index, order] of accepted.entries()) {
+    const statement = statementOf(order)
+    const decisions = recorded.filter(({ approval_id }) => approval_id === order.approval.id)
+    const judgement = judgeDecisions(statement, decisions, approvers, actors[index]!)
+    judged.set(order.id, { statement, decisions, approvers, judgement })
   }
   return judged
 }

@@ -16,7 +16,7 @@ export async function evidenceOf(
     (await readAccepted(db, customerId, ids)).map(({ mac, ...accepted }) => {
       const approval = approvals.get(accepted.id)
       const decisions = (approval?.decisions ?? []).map(({ decision, signed }) => {
-        return { text: statementText(decision, approval!.of), signed }
+        return { text: statementText(decision, approval!.statement), signed }
       })
       return [accepted.id, { accepted: acceptedText(accepted), signature: acceptanceOf(mac), decisions }]
     }),

@@ -127,11 +127,11 @@ export class LedgerTransaction {
     origin: { actor, request_id, ip },
     action = ACTION_OF[event],
   }: Posting): MoneyMoved {
-    const isSame = (one: MoneyMoved) =>
-      one.actor.id === actor.id &&
-      one.actor.type === actor.type &&
-      one.action === action &&
-      one.event === event
+    const isSame = (open: MoneyMoved) =>
+      open.actor.id === actor.id &&
+      open.actor.type === actor.type &&
+      open.action === action &&
+      open.event === event
     let moved = this.#moved.find(isSame)
     if (moved === undefined) {
       moved = { actor, action, event, transferIds: [], requestIds: [], ips: [] }
@@ -153,9 +153,9 @@ export class LedgerTransaction {
   #hashedColumns(moved: MoneyMoved, columns: readonly string[]): string[] {
     const hashed = Object.keys(this.#rows).flatMap((name, index) => (name === 'event' ? [] : [index]))
     if (this.#moved.length === 1) return hashed.map((index) => columns[index]!)
-    const all = Object.values(this.#rows)
+    const rows = Object.values(this.#rows)
     return hashed.map((index) =>
-      arrayLiteral(all[index]!.filter((_, entry) => this.#movedOf[entry] === moved)),
+      arrayLiteral(rows[index]!.filter((_, entry) => this.#movedOf[entry] === moved)),
     )
   }
 

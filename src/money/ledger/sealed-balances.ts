@@ -46,9 +46,9 @@ function objectionToRow(macs: RowMacs, row: Row): string | undefined {
 const COLUMNS = 'customer_id, profile_id, asset, available, version, updated_at, mac'
 
 /**
- * Returns the balances of a customer, or of one `asset`, that are not as Bursar wrote them, with what is wrong. Each entry adds
- * one to the version, which the MAC covers, and no entry can be removed. So Bursar wrote all entries if their number is the
- * version.
+ * Returns the balances of a customer, or of one `asset`, that are not as Bursar wrote them, with what is wrong. Each entry
+ * adds one to the version, which the MAC covers, and no entry can be removed. So Bursar wrote all entries if their number is
+ * the version.
  */
 export async function forgedBalances(
   db: Queryable,
@@ -79,8 +79,8 @@ export async function forgedBalances(
 const BALANCES_PAGE = 10_000
 
 /**
- * Gives balances their MACs as they are. WITHOUT: those that have no MAC, after the loss of a master key. OF_OLDER_KEYS: those
- * with a right MAC of an older master key. Returns their number.
+ * Gives balances their MACs as they are. WITHOUT: those that have no MAC, after the loss of a master key. OF_OLDER_KEYS:
+ * those with a right MAC of an older master key. Returns their number.
  */
 export async function sealBalances(
   db: Queryable,

@@ -7,6 +7,7 @@ import {
 import type { RowMacs } from '../../audit/row-macs.ts'
 import type { ActorType } from '../../contract/actor.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import { NIL_UUID } from '../../contract/fields.ts'
 import { PAYOUT_NETWORK, PAYOUT_TYPES } from '../../contract/payout-sql.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
@@ -47,8 +48,9 @@ export function addMacs<
   T extends NewTransfer & { payee?: Payee | undefined; approval?: RequiredApproval | undefined },
 >(made: T[], macs: RowMacs | undefined): T[] {
   if (macs !== undefined) {
-    for (const one of made)
-      if (isWithdrawal(one.transfer)) one.mac = macOfNew(macs, one.transfer, one.payee, one.approval)
+    for (const added of made)
+      if (isWithdrawal(added.transfer))
+        added.mac = macOfNew(macs, added.transfer, added.payee, added.approval)
   }
   return made
 }
@@ -94,9 +96,9 @@ const IS_OPEN = `
   ) as open,`
 
 /**
- * In SQL: how a withdrawal of the customer $1 has ended, by rows that the service's role cannot change or delete. These rows are
- * its entries. A transfer of the platform may end without entries, so for it they are also the records of the audit log. The
- * customer is `$1` and not `t.customer_id` (rule 1 of src/db/distribution.ts).
+ * In SQL: how a withdrawal of the customer $1 has ended, by rows that the service's role cannot change or delete. These rows
+ * are its entries. A transfer of the platform may end without entries, so for it they are also the records of the audit log.
+ * The customer is `$1` and not `t.customer_id` (rule 1 of src/db/distribution.ts).
  */
 const ENDED = `
   case when exists (
@@ -159,8 +161,8 @@ export async function readAccepted(
 }
 
 /**
- * Throws unavailable for a withdrawal that is not what was accepted. Nothing is given back for it: whoever has the service's role
- * can insert such a withdrawal.
+ * Throws unavailable for a withdrawal that is not what was accepted. Nothing is given back for it: whoever has the service's
+ * role can insert such a withdrawal.
  */
 export async function requireAccepted(
   tx: Queryable,
@@ -191,7 +193,7 @@ export async function objectionsTo(
 ): Promise<(string | undefined)[]> {
   const rows = new Map<string, AcceptedRow & { ended: string | null }>()
   for (const customerId of new Set(withdrawals.map(({ customer_id }) => customer_id))) {
-    const ids = withdrawals.filter((one) => one.customer_id === customerId).map((one) => one.transfer_id)
+    const ids = withdrawals.flatMap((order) => (order.customer_id === customerId ? order.transfer_id : []))
     const found = await tx.query<AcceptedRow & { ended: string | null }>(
       `${selectAccepted(ENDED)} where t.customer_id = $1 and t.id = any ($2::uuid[])`,
       [customerId, ids],
@@ -269,20 +271,20 @@ export async function notAccepted(
   macs: RowMacs,
 ): Promise<{ id: string; objection: string }[]> {
   const found: { id: string; objection: string }[] = []
-  let after = '00000000-0000-0000-0000-000000000000'
-  for (;;) {
+  let page: AcceptedRow[] = []
+  do {
     const { rows } = await db.query<AcceptedRow>(
       `${selectAccepted()}
        where t.customer_id = $1 and t.id > $2 and t.type in ${PAYOUT_TYPES}
        order by t.id
        limit ${WITHDRAWALS_PAGE}`,
-      [customerId, after],
+      [customerId, page.at(-1)?.id ?? NIL_UUID],
     )
-    for (const row of rows) {
+    page = rows
+    for (const row of page) {
       const objection = objectionToWithdrawal(macs, acceptedOf(row), row.mac)
       if (objection !== undefined) found.push({ id: row.id, objection })
     }
-    if (rows.length < WITHDRAWALS_PAGE) return found
-    after = rows.at(-1)!.id
-  }
+  } while (page.length === WITHDRAWALS_PAGE)
+  return found
 }

@@ -43,7 +43,7 @@ export const legsOf = (decision: Decision): Leg[] =>
 
 /** Returns the value of the first change of this kind in a decision; undefined without one. */
 export function changeOf<Key, Value, C>(decision: Decision, kind: RecordKind<Key, Value, C>): C | undefined {
-  const found = decision.changes?.find((one) => one.kind === kind)
+  const found = decision.changes?.find((change) => change.kind === kind)
   return found?.value as C | undefined
 }
 

@@ -42,7 +42,7 @@ export class OwnCustody implements KnownRecords<Route, bigint, Taken> {
     taken: keyof typeof UNDER_WAY,
   ): Promise<OwnCustody> {
     const spendable = new Map<string, bigint>()
-    for (const route of new Map(routes.map((one) => [keyOfCustody(one), one])).values())
+    for (const route of new Map(routes.map((route) => [keyOfCustody(route), route])).values())
       spendable.set(keyOfCustody(route), await selectSpendable(db, customerId, route, taken))
     return new OwnCustody(spendable)
   }

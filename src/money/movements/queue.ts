@@ -62,12 +62,12 @@ const RACES = new Set(['transfers_ref_id', 'orchestrations_ref_id', 'balances_pk
 const DEADLOCK_DETECTED = '40P01'
 
 /**
- * Posts money movements in groups (ARCHITECTURE, "Group posting"). While a customer's database transaction is open,
- * new movements of the customer wait, and the next transaction executes them together. There is no timer: an idle
- * ledger starts at once, a busy one fills its next batch. A batch goes to the part of the database that has its customer.
+ * Posts money movements in groups (ARCHITECTURE, "Group posting"). While a customer's database transaction is open, new
+ * movements of the customer wait, and the next transaction executes them together. There is no timer: an idle ledger starts
+ * at once, a busy one fills its next batch. A batch goes to the part of the database that has its customer.
  *
- * A single busy customer has two transactions in turn, each with the movements of one half of its profiles: while the database
- * writes one, this process decides the other (measured: 1.1 to 1.3 times as many movements a second).
+ * A single busy customer has two transactions in turn, each with the movements of one half of its profiles: while the
+ * database writes one, this process decides the other (measured: 1.1 to 1.3 times as many movements a second).
  */
 export class Ledger {
   #db: Database
@@ -197,7 +197,7 @@ async function answersTo(
   const refuse = (refusal: unknown) => movements.map((): Outcome => ({ refusal }))
   const startMs = performance.now()
   const outcomes = await postBatch(db, customerId, movements, keys).catch(refuse)
-  // What is posted is answered, whatever a library does.
+  // A posted movement is answered, whatever a library does.
   try {
     if (keys.tracing !== undefined) traceBatch(keys.tracing, batch, outcomes, startMs)
   } catch {

@@ -49,8 +49,8 @@ export type InstitutionMemberRow = Omit<InstitutionMember, Nullable> & { [K in N
 
 /**
  * In SQL: the members of the row of `identities` of the customer `$1`, in the order of creation, which is the order of their
- * ids. One JSON value: as an array of JSON values, which the driver parses slowly, eight full pages at once took 5.5 s instead
- * of 1.6 s.
+ * ids. One JSON value: as an array of JSON values, which the driver parses slowly, eight full pages at once took 5.5 s
+ * instead of 1.6 s.
  */
 export const INSTITUTION_MEMBERS = `
   coalesce((select json_agg(json_build_object('id', m.id, 'identity_id', m.identity_id, 'roles', m.roles,

@@ -280,8 +280,8 @@ interface DepositArrival {
 }
 
 /**
- * The active rule for an incoming deposit, locked against its deletion. The first source that has a rule for the asset decides.
- * The service's role can insert rules and reset deleted ones to ACTIVE: neither counts.
+ * The active rule for an incoming deposit, locked against its deletion. The first source that has a rule for the asset
+ * decides. The service's role can insert rules and reset deleted ones to ACTIVE: neither counts.
  */
 export const ACTIVE_RULES: RecordKind<DepositArrival, OrchestrationRule> = {
   async read(tx, customerId, arrivals) {

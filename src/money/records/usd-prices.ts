@@ -19,10 +19,10 @@ export const usdPrices = (db: Queryable, sandbox: boolean): Promise<UsdPrices> =
   sandbox ? sandboxPrices(db) : livePrices(db)
 
 /**
- * Reads the newest real prices, each with its MAC; platform stablecoins are worth one USD. In the sandbox the prices of simulated
- * markets count too, with the catalogue's reference prices as the last resort. Prices older than `ageMaxMinutes` are ignored, and
- * so are prices that no Bursar with the master key wrote. With `at`, the prices are those of market history at that time. They
- * have no MAC: nothing may be decided by them.
+ * Reads the newest real prices, each with its MAC; platform stablecoins are worth one USD. In the sandbox the prices of
+ * simulated markets count too, with the catalogue's reference prices as the last resort. Prices older than `ageMaxMinutes`
+ * are ignored, and so are prices that no Bursar with the master key wrote. With `at`, the prices are those of market history
+ * at that time. They have no MAC: nothing may be decided by them.
  */
 export async function newestUsdPrices(
   db: Queryable,

@@ -119,18 +119,18 @@ export class ChainCheck {
     const records = await this.#records(place.position, links)
     for (const link of links) {
       const position = place.position + 1
-      const at = { position, created_at: link.created_at }
+      const faulty = { position, created_at: link.created_at }
       if (Number(link.position) !== position) return { position, fault: `link ${position} is missing` }
       const own = records.get(link.position) ?? []
       const fault = this.#faultOfRecords(link, own)
-      if (fault !== undefined) return { ...at, ...fault }
+      if (fault !== undefined) return { ...faulty, ...fault }
       const hash = linkHash(place.hash, link.digests)
       if (!hash.equals(link.hash)) {
         const what = position === 1 ? ', or from when on entries are covered was changed' : ''
-        return { ...at, fault: `link ${position} does not follow from the link before it${what}` }
+        return { ...faulty, fault: `link ${position} does not follow from the link before it${what}` }
       }
       const anchored = this.#faultOfAnchor(position, hash)
-      if (anchored !== undefined) return { ...at, fault: anchored }
+      if (anchored !== undefined) return { ...faulty, fault: anchored }
       place.position = position
       place.hash = hash
       this.#found.links += 1
@@ -175,13 +175,13 @@ export class ChainCheck {
     const around = (await this.#links(Math.max(0, position - 2), 2)).filter(
       (link) => Number(link.position) <= position,
     )
-    const link = around.find((one) => Number(one.position) === position)
+    const link = around.find((near) => Number(near.position) === position)
     if (link === undefined) return `link ${position} is missing`
     const records = await this.#records(position - 1, [link])
     const fault = this.#faultOfRecords(link, records.get(link.position) ?? [])
     if (fault !== undefined) return fault.fault
     const before =
-      around.find((one) => Number(one.position) === position - 1)?.hash ?? (await this.#firstHash())
+      around.find((near) => Number(near.position) === position - 1)?.hash ?? (await this.#firstHash())
     return linkHash(before, link.digests).equals(link.hash)
       ? undefined
       : `link ${position} does not follow from the link before it`
@@ -208,7 +208,7 @@ export class ChainCheck {
       }
     if (last < position || !hash.equals(head.hash))
       return { position, fault: `the head says link ${last}, and is not the last link, ${position}` }
-    const cutOff = [...this.#anchors.keys()].filter((one) => one > position).sort((a, b) => a - b)
+    const cutOff = [...this.#anchors.keys()].filter((known) => known > position).sort((a, b) => a - b)
     if (cutOff.length > 0)
       return {
         position: position + 1,

@@ -26,8 +26,9 @@ const ENDED: readonly [table: string, live: string, ...actions: AuditAction[]][]
 ]
 
 /**
- * Rows that authenticate, as the audit log of `$1` should have them. The log lacks the records of a customer that was made before
- * the log, and those of the platform from before it. A sign-in is recorded a moment before its session, in the same transaction.
+ * Rows that authenticate, as the audit log of `$1` should have them. The log lacks the records of a customer that was made
+ * before the log, and those of the platform from before it. A sign-in is recorded a moment before its session, in the same
+ * transaction.
  */
 const AUDITED = {
   'every API client is in the audit log, and is as the log left it': `

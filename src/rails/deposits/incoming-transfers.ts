@@ -174,10 +174,10 @@ export async function keepWaiting(db: Queryable, waiting: readonly Waiting[]): P
             due_at = to_timestamp((select extract(epoch from statement_timestamp())::float8) + u.seconds)`,
       columns: ['reason text', 'detail text', 'attempted int', 'seconds int'],
     },
-    waiting.map((one) => ({
-      ...one,
-      attempted: one.reason === 'CONFIRMATIONS' ? 0 : 1,
-      seconds: Math.min(secondsOf(one), RETRY_SECONDS_MAX),
+    waiting.map((deposit) => ({
+      ...deposit,
+      attempted: deposit.reason === 'CONFIRMATIONS' ? 0 : 1,
+      seconds: Math.min(secondsOf(deposit), RETRY_SECONDS_MAX),
     })),
   )
 }

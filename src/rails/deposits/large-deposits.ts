@@ -5,8 +5,8 @@ import type { NetworkAdapter } from '../../networks/network.ts'
 import { foundDepositOf, type IncomingTransfer, type Sifted, type Waiting } from './incoming-transfers.ts'
 
 /**
- * Deposits whose value asks for more than what is known of them: for a second node, or for more confirmations than the scan waits
- * for. What has no price counts as large.
+ * Deposits whose value asks for more than what is known of them: for a second node, or for more confirmations than the scan
+ * waits for. An asset without a price counts as large.
  */
 
 /** A deposit, and whether its value asks for the word of a second node. */
@@ -29,16 +29,16 @@ export async function deepEnough(
   const totals = new Map<string, bigint>()
   for (const [index, { crypto_tx_hash }] of due.entries())
     totals.set(crypto_tx_hash, (totals.get(crypto_tx_hash) ?? 0n) + (values[index] ?? 0n))
-  for (const [index, one] of due.entries()) {
+  for (const [index, deposit] of due.entries()) {
     // Whoever pays can divide an amount: all outputs of a transaction decide together.
-    const total = values[index] === undefined ? undefined : totals.get(one.crypto_tx_hash)!
+    const total = values[index] === undefined ? undefined : totals.get(deposit.crypto_tx_hash)!
     const says =
       total === undefined
-        ? `${one.asset} has no price`
+        ? `${deposit.asset} has no price`
         : `it is worth ${formatAmount(total, CENT_DECIMALS)} USD`
     const depth = depths.findLast(({ from_usd }) => total === undefined || total >= centsOf(from_usd))
     const isAbove = secondNodeAbove !== undefined && (total === undefined || total > centsOf(secondNodeAbove))
-    const incoming: WeighedDeposit = isAbove ? { ...one, needsSecondNode: true } : one
+    const incoming: WeighedDeposit = isAbove ? { ...deposit, needsSecondNode: true } : deposit
     if (oneNodeMax !== undefined && isAbove) {
       const detail = `one node alone says so, and ${says}: it waits for verify_rpc_url, or for 'bursar deposits credit'`
       wait.push({ incoming, reason: 'ONE_NODE', detail })

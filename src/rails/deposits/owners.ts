@@ -76,7 +76,7 @@ export const genuineAmong = (
   owners: readonly AddressOwner[] = [],
 ): AddressOwner[] => owners.filter((owner) => macs?.isGenuine('deposit_addresses', owner.id, owner) === true)
 
-/** The owner to credit: that of the oldest genuine record. Somebody with the database role may have inserted an older record for another customer's address. */
+/** The owner to credit: that of the oldest genuine record. Whoever has the database role may have inserted an older one. */
 export const oldestOwner = (
   ledger: Pick<RailsContext['ledger'], 'macs'>,
   owners: readonly AddressOwner[],

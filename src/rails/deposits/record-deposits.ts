@@ -33,7 +33,7 @@ export async function recordIncoming(
   const fresh: FoundDeposit[] = []
   const gone = await selectReorganised(tx, network, owned)
   for (const arrival of owned) {
-    const same = gone.find((one) => isSameTransfer(one, arrival))
+    const same = gone.find((deposit) => isSameTransfer(deposit, arrival))
     if (same === undefined) fresh.push(arrival)
     else {
       gone.splice(gone.indexOf(same), 1)
@@ -103,11 +103,11 @@ type Reorganised = Omit<
   transfer_id: string
 }
 
-const isSameTransfer = (one: Reorganised, arrival: FoundDeposit) =>
-  one.crypto_tx_hash === arrival.crypto_tx_hash &&
-  one.address === arrival.address &&
-  one.asset === arrival.asset &&
-  minorOf(one) === minorOf(arrival)
+const isSameTransfer = (deposit: Reorganised, arrival: FoundDeposit) =>
+  deposit.crypto_tx_hash === arrival.crypto_tx_hash &&
+  deposit.address === arrival.address &&
+  deposit.asset === arrival.asset &&
+  minorOf(deposit) === minorOf(arrival)
 
 const selectReorganised = (tx: Transaction, network: CryptoNetwork, deposits: FoundDeposit[]) =>
   lockRows<Reorganised>(

@@ -13,9 +13,9 @@ const ASK_NODE = [
 ] as const satisfies readonly (keyof Payer)[]
 
 /**
- * The adapter for one round of settlement. After the first call that its node does not answer, every further call to the node fails
- * at once with the same error, so that the round waits for one timeout instead of several for each customer. A refusal
- * does not open the circuit: the node answered at once, and the refusal may concern one customer only.
+ * The adapter for one round of settlement. After the first call that its node does not answer, every further call to the
+ * node fails at once with the same error, so that the round waits for one timeout instead of several for each customer. A
+ * refusal does not open the circuit: the node answered at once, and the refusal may concern one customer only.
  */
 export function withCircuitBreaker(adapter: Payer): Payer {
   let down: NodeFailure | undefined

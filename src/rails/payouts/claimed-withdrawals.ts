@@ -70,12 +70,12 @@ export async function withReplaced(
       where customer_id = $1 and transfer_id = any ($2::uuid[])`,
     values: [customerId, claimed.map(({ transfer_id }) => transfer_id)],
   })
-  return claimed.map((one) => {
-    const before = replaced.rows.filter(({ transfer_id }) => transfer_id === one.transfer_id)
+  return claimed.map((withdrawal) => {
+    const before = replaced.rows.filter(({ transfer_id }) => transfer_id === withdrawal.transfer_id)
     return withCanonicalAddress({
-      ...one,
+      ...withdrawal,
       replaced: before.map(({ crypto_tx_hash }) => crypto_tx_hash),
-      age_ms: Math.min(one.age_ms, ...before.map(({ age_ms }) => age_ms)),
+      age_ms: Math.min(withdrawal.age_ms, ...before.map(({ age_ms }) => age_ms)),
     })
   })
 }
@@ -107,7 +107,7 @@ async function withSharedTransactions(
             [rows[0]!.network, [...hashes]],
           )
         ).rows
-  const byHash = new Map(found.map((one) => [one.crypto_tx_hash, one]))
+  const byHash = new Map(found.map((transaction) => [transaction.crypto_tx_hash, transaction]))
   return rows.map(({ crypto_tx_index, ...row }) => {
     const shared = byHash.get(row.crypto_tx_hash ?? '')
     if (shared === undefined || crypto_tx_index === null) return row
@@ -125,17 +125,17 @@ export function withCanonicalAddress<T extends Withdrawal>(claimed: T): T {
 }
 
 /**
- * All withdrawals, of any customer, that the transactions of these pay. Where one payment of a transaction has ended, or has no
- * record any more, none of that transaction's is returned.
+ * All withdrawals, of any customer, that the transactions of these pay. Where one payment of a transaction has ended, or has
+ * no record any more, none of that transaction's is returned.
  */
 export async function payingTogether(
   tx: Transaction,
   network: PayoutNetwork,
-  some: readonly KeptWithdrawal[],
+  withdrawals: readonly KeptWithdrawal[],
 ): Promise<KeptWithdrawal[]> {
-  const alone = some.filter(({ crypto_tx_index }) => crypto_tx_index === undefined)
+  const alone = withdrawals.filter(({ crypto_tx_index }) => crypto_tx_index === undefined)
   const hashes = new Set(
-    some.flatMap(({ crypto_tx_index, crypto_tx_hash }) =>
+    withdrawals.flatMap(({ crypto_tx_index, crypto_tx_hash }) =>
       crypto_tx_index === undefined ? [] : [crypto_tx_hash],
     ),
   )
@@ -188,7 +188,8 @@ export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawa
 }
 
 /**
- * Begins a withdrawal that no worker has begun, due so that a worker sees its deadline. Returns false where one has begun it.
+ * Begins a withdrawal that no worker has begun, due so that a worker sees its deadline. Returns false where one has begun
+ * it.
  */
 export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
   const { rows } = await tx.query<{ transfer_id: string }>(

@@ -36,8 +36,11 @@ export interface ReadApproval {
 /** Reads an approval of the customer, with the texts to sign. Throws not-found. */
 export async function readApproval(db: Queryable, customerId: string, id: string): Promise<ReadApproval> {
   const row = await selectApproval(db, customerId, id)
-  const of = await statementOf(db, row)
-  const statements = { APPROVE: statementText('APPROVE', of), REJECT: statementText('REJECT', of) }
+  const statement = await statementOf(db, row)
+  const statements = {
+    APPROVE: statementText('APPROVE', statement),
+    REJECT: statementText('REJECT', statement),
+  }
   return { approval: approvalToWire(row, await selectDecisions(db, customerId, [id])), statements }
 }
 
@@ -84,7 +87,7 @@ async function statementOf(db: Queryable, row: ApprovalRow): Promise<StatementOf
   const judged = await judgeWithdrawals(db, row.customer_id, [row.transfer_id])
   const withdrawal = judged.get(row.transfer_id)
   assert(withdrawal !== undefined, `approval ${row.id} has no withdrawal`)
-  return withdrawal.of
+  return withdrawal.statement
 }
 
 async function decide(
@@ -97,13 +100,13 @@ async function decide(
   const row = await selectApproval(tx, customerId, id)
   const now = await readClock(tx)
   requireOpen(row, held, now)
-  const of = await statementOf(tx, row)
+  const statement = await statementOf(tx, row)
   const approvers = await selectApprovers(tx, customerId)
   const kept = await selectDecisions(tx, customerId, [id])
-  const order = { id: row.transfer_id ?? id, initiator: of.initiator }
+  const order = { id: row.transfer_id ?? id, initiator: statement.initiator }
   const [actors] = await actorsBehind(tx, customerId, [order])
-  const before = judgeDecisions(of, kept, approvers, actors!)
-  const after = judgeDecisions(of, [...kept, given], approvers, actors!)
+  const before = judgeDecisions(statement, kept, approvers, actors!)
+  const after = judgeDecisions(statement, [...kept, given], approvers, actors!)
   // The last objection is to the given decision.
   if (after.objections.length > before.objections.length)
     refuse(given, after.objections.at(-1)!, approvalToWire(row, kept))
@@ -132,7 +135,7 @@ function refuse(
   approval: Approval,
 ): never {
   const isRepeat = approval.decisions.some(
-    (one) => one.approver_id === approver_id && one.decision === decision,
+    (recorded) => recorded.approver_id === approver_id && recorded.decision === decision,
   )
   if (kind === 'SIGNATURE')
     throw problem.badRequest(

@@ -80,8 +80,8 @@ async function hold(tx: Transaction, ids: OutgoingId): Promise<HeldWithdrawal | 
   const held = await selectHeld(tx, ids)
   if (held.status !== 'PENDING' || held.state !== 'HELD') return held
   if (held.network === 'WIRE') return held.marks.includes('TAKEN') ? { ...held, state: 'SIGNED' } : held
-  // A part of the database that was restored from an older state has forgotten what was signed. A refund would pay the withdrawal
-  // twice.
+  // A part of the database that was restored from an older state has forgotten what was signed. A refund would pay the
+  // withdrawal twice.
   const signed = (await signedBefore(tx, held.network, [held.transfer_id])).get(held.transfer_id)?.at(-1)
   return signed === undefined ? held : { ...held, state: 'SIGNED', crypto_tx_hash: signed.crypto_tx_hash }
 }

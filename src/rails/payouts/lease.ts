@@ -43,10 +43,10 @@ export interface Work {
 export async function workToDo(
   db: Queryable,
   networks: readonly PayoutNetwork[],
-): Promise<{ work: Work[]; at: string }> {
-  const { rows } = await db.query<Work & { at: string }>(
+): Promise<{ work: Work[]; dueBy: string }> {
+  const { rows } = await db.query<Work & { due_by: string }>(
     `
-    select customer_id, network, state, clock_timestamp() as at
+    select customer_id, network, state, clock_timestamp() as due_by
     from (
       select customer_id, network, state from outgoing_transfers
       where due_at <= clock_timestamp() and ${IS_FREE} and network = any ($1)
@@ -56,7 +56,7 @@ export async function workToDo(
     order by random()`,
     [networks],
   )
-  return { work: rows, at: rows[0]?.at ?? '' }
+  return { work: rows, dueBy: rows[0]?.due_by ?? '' }
 }
 
 /** The milliseconds until the next withdrawal over these networks is due (`firstIn`). */
@@ -103,11 +103,11 @@ export async function claimNew(
   return claimed
 }
 
-/** Claims withdrawals that are due; with `heldAt`, only those that wait to be signed and were due by that time. */
+/** Claims withdrawals that are due; with `dueBy`, only those that wait to be signed and were due by that time. */
 export async function claimDue(
   tx: Transaction,
   { customer_id, network }: Omit<Work, 'state'>,
-  { limit = CLAIM_MAX, heldAt }: { limit?: number; heldAt?: string } = {},
+  { limit = CLAIM_MAX, dueBy }: { limit?: number; dueBy?: string } = {},
 ): Promise<Claimed[]> {
   const { rows } = await tx.query<ClaimedRow>({
     text: `
@@ -122,9 +122,9 @@ export async function claimDue(
         for update skip locked
       ) b ${JOIN_TRANSFER}
       order by b.due_at, b.transfer_id`,
-    values: [customer_id, network, limit, heldAt ?? null],
+    values: [customer_id, network, limit, dueBy ?? null],
   })
-  return heldAt === undefined
+  return dueBy === undefined
     ? withReplaced(tx, customer_id, rows)
     : rows.map(({ crypto_tx_index: _, ...row }) => withCanonicalAddress({ ...row, replaced: [] }))
 }
@@ -158,8 +158,8 @@ export const signAlone = (tx: Transaction, network: PayoutNetwork) => takeLock(t
 
 /**
  * The ids of those that must wait because an earlier withdrawal of their profile, not among them, waits to be signed: one of
- * their asset, or one of any asset that waits for its network fee. A signed withdrawal delays no later one, nor does one that
- * waits for a reason of its own (`PAYMENT_CODES`).
+ * their asset, or one of any asset that waits for its network fee. A signed withdrawal delays no later one, nor does one
+ * that waits for a reason of its own (`PAYMENT_CODES`).
  */
 export async function behindOthers(
   tx: Transaction,

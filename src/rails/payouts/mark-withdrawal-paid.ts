@@ -17,14 +17,14 @@ export interface WithdrawalOnChain {
 
 /**
  * Records the hot wallet's transaction that paid a withdrawal, where this database has no record of it because a backup was
- * restored. The worker follows the transaction as if it had been signed here, and signs no other. A transaction that was signed
- * here counts as replaced. Repeating the command changes nothing.
+ * restored. The worker follows the transaction as if it had been signed here, and signs no other. A transaction that was
+ * signed here counts as replaced. Repeating the command changes nothing.
  *
  * The node is asked with no database transaction open. Its answer is recorded if the withdrawal is still as it was found.
  *
- * Throws a Refusal when there is no such withdrawal, when the network has no transaction with the hash that pays it, and when
- * the transaction that was signed here may still be mined as well. Throws TakenMeanwhile when a worker took the withdrawal
- * further.
+ * Throws a Refusal when there is no such withdrawal, when the network has no transaction with the hash that pays it, and
+ * when the transaction that was signed here may still be mined as well. Throws TakenMeanwhile when a worker took the
+ * withdrawal further.
  */
 export async function markWithdrawalPaid(
   db: Database,

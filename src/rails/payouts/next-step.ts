@@ -206,8 +206,8 @@ const failedStep = <Of extends StepOf>(withdrawal: Of, refusal: PaymentRefusal):
 /** The first steps, without those of withdrawals that have a second step, and the second steps. */
 export function overriddenBy<Of extends StepOf>(
   steps: readonly Step<Of>[],
-  by: readonly Step<Of>[],
+  overriding: readonly Step<Of>[],
 ): Step<Of>[] {
-  const overridden = new Set(by.map(({ withdrawal }) => withdrawal.transfer_id))
-  return [...steps.filter(({ withdrawal }) => !overridden.has(withdrawal.transfer_id)), ...by]
+  const overridden = new Set(overriding.map(({ withdrawal }) => withdrawal.transfer_id))
+  return [...steps.filter(({ withdrawal }) => !overridden.has(withdrawal.transfer_id)), ...overriding]
 }

@@ -22,8 +22,8 @@ export class SettlementRound {
   }
 
   /**
-   * Returns the result of some work, or undefined where it failed: the failure is thrown at the end of the round, as one of the
-   * record if that is given, so that it delays nobody else. Throws when the connection to the database is lost.
+   * Returns the result of some work, or undefined where it failed: the failure is thrown at the end of the round, as one of
+   * the record if that is given, so that it delays nobody else. Throws when the connection to the database is lost.
    */
   async attempt<T>(work: () => Promise<T>, record?: string): Promise<T | undefined> {
     try {

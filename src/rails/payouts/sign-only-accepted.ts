@@ -7,9 +7,10 @@ import type { NetworkAdapter, SignerAnswer, Signing, Withdrawal } from '../../ne
 export type OnObjection = (withdrawal: Withdrawal, objection: string) => void
 
 /**
- * Wraps an adapter so that it signs only withdrawals that match their MAC and have not ended. The others wait with the reason.
- * They are never refunded automatically: an operator has to find out who changed them. The check covers the withdrawal as the
- * adapter gets it. It covers replacements, too: a transaction is replaced only if all withdrawals that it pays pass.
+ * Wraps an adapter so that it signs only withdrawals that match their MAC and have not ended. The others wait with the
+ * reason. They are never refunded automatically: an operator has to find out who changed them. The check covers the
+ * withdrawal as the adapter gets it. It covers replacements, too: a transaction is replaced only if all withdrawals that it
+ * pays pass.
  */
 export function signOnlyAccepted(
   adapter: NetworkAdapter,

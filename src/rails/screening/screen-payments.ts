@@ -63,9 +63,9 @@ export class Screener {
       ([customerId]) => `customer ${customerId}`,
       async ([customerId, own]) => {
         const busy = [...this.#underWay.values()].filter((id) => id === customerId).length
-        const some = own.slice(0, Math.max(0, CUSTOMER_PLACES_MAX - busy))
-        if (some.length === 0) return
-        await this.#beginAll(customerId, await this.#screening.lease(this.#db, customerId, some))
+        const taken = own.slice(0, Math.max(0, CUSTOMER_PLACES_MAX - busy))
+        if (taken.length === 0) return
+        await this.#beginAll(customerId, await this.#screening.lease(this.#db, customerId, taken))
       },
     )
     return due.length > 0 ? POLL_MS : { usualMs: POLL_MS, dueIn: () => questionDueIn(ownCustomers(this.#db)) }
@@ -192,9 +192,9 @@ export async function askAgain(
   origin: Origin,
 ): Promise<ScreenedPayment[]> {
   const held = await listScreened(db, subjects)
-  const missing = subjects.find((one) => !held.some(({ subject }) => subject === one))
+  const missing = subjects.find((id) => !held.some(({ subject }) => subject === id))
   if (missing !== undefined) throw new Refusal(`screening holds no payment ${missing}: bursar screening list`)
   const due: ScreenedPayment[] = []
-  for (const one of held) if (await makeDue(db, one, origin)) due.push(one)
+  for (const payment of held) if (await makeDue(db, payment, origin)) due.push(payment)
   return due
 }

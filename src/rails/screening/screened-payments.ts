@@ -111,7 +111,7 @@ export async function selectScreenedDeposit(
   const incoming = await selectWaitingDeposit(db, [customerId, network, hash, index])
   if (incoming === undefined) return undefined
   const owners = await selectOwners(db, network as CryptoNetwork, [incoming])
-  const owner = owners.get(incoming.address)?.find((one) => one.customer_id === customerId)
+  const owner = owners.get(incoming.address)?.find((owner) => owner.customer_id === customerId)
   return owner && { payment: paymentOfDeposit(incoming, owner), incoming }
 }
 

@@ -153,10 +153,10 @@ async function unpaidLike(
   const canonical = (address: string) => canonicalAddress(network, address, { testNetworks: true }) ?? address
   return rows.filter(({ asset, amount, destination_address }) =>
     payments.some(
-      (one) =>
-        one.asset === asset &&
-        parseAmount(one.amount, decimalsOf(asset)) === parseStoredAmount(amount, decimalsOf(asset)) &&
-        one.address === canonical(destination_address),
+      (spend) =>
+        spend.asset === asset &&
+        parseAmount(spend.amount, decimalsOf(asset)) === parseStoredAmount(amount, decimalsOf(asset)) &&
+        spend.address === canonical(destination_address),
     ),
   )
 }

@@ -7,9 +7,9 @@ import { compatibleNetworks } from '../../money/records/deposit-address.ts'
 /** Compares the keys of the networks file with those that the records of this database name. */
 
 /**
- * Says which keys gave out deposit addresses or were used as wallets, by the records, and are not configured: nothing at their
- * addresses can be moved. Of the addresses of a key, the newest is derived again. A network whose node has the keys and does not
- * answer is not compared.
+ * Says which keys gave out deposit addresses or were used as wallets, by the records, and are not configured: nothing at
+ * their addresses can be moved. Of the addresses of a key, the newest is derived again. A network whose node has the keys
+ * and does not answer is not compared.
  */
 export async function foreignKeys(
   db: Queryable,

@@ -209,7 +209,7 @@ export async function readOperatorFigures(db: Queryable, networks: Networks): Pr
         ),
         frozen,
         uncredited,
-        refills: refills.map((one) => presentOf(one)),
+        refills: refills.map((refill) => presentOf(refill)),
       },
     ]
   })
@@ -242,7 +242,7 @@ function figuresOfLook(
       asset,
       amount: text(minorOf(hotWallet, asset), asset),
       ...(low !== undefined && { low_mark: low }),
-      below_low_mark: asks.some((one) => one.kind === 'REFILL' && one.asset === asset),
+      below_low_mark: asks.some((ask) => ask.kind === 'REFILL' && ask.asset === asset),
     },
     asks,
     ...(lanes && {

@@ -30,8 +30,8 @@ import { failPending } from '../deposits/see-deposits.ts'
 /** Incoming wires that operators record from the bank's statement. */
 
 /**
- * With `screening`, a wire is credited only when the screening endpoint allows it; each command asks once. Until then a deposit
- * is a PENDING transfer.
+ * With `screening`, a wire is credited only when the screening endpoint allows it; each command asks once. Until then a
+ * deposit is a PENDING transfer.
  */
 type Recording = Pick<RailsContext, 'db' | 'ledger'> & { screening?: Screening | undefined }
 

@@ -82,8 +82,8 @@ export const putDestinationAddress = operation({
     }
     if (crypto_network === undefined) throw problem.badRequest('crypto_network is required', 'crypto_network')
     if (address === undefined) throw problem.badRequest('address is required', 'address')
-    const at = { crypto_network, destination_address: address }
-    const canonical = payableAddress(at, { networks, settings }, 'address')
+    const place = { crypto_network, destination_address: address }
+    const canonical = payableAddress(place, { networks, settings }, 'address')
     const entry = { crypto_network, address, canonical, ...(identity_id && { identity_id }) }
     const change = {
       subject: 'ADDRESS_BOOK',

@@ -119,7 +119,7 @@ async function selectEvents(
 function typesOf({ type, types }: ListEventsQuery): string[] | undefined {
   if (type === undefined && types === undefined) return undefined
   return TYPES.filter(
-    (one) => (type === undefined || one === type) && (types === undefined || matchesType(one, types)),
+    (name) => (type === undefined || name === type) && (types === undefined || matchesType(name, types)),
   )
 }
 

@@ -112,8 +112,8 @@ class Streams {
   }
 
   /**
-   * Throws the 429 problem when the customer has too many streams. A full process ends a stream of the customer with the most
-   * streams, whose client continues after its last event. Throws the 503 problem if that customer has no more than this
+   * Throws the 429 problem when the customer has too many streams. A full process ends a stream of the customer with the
+   * most streams, whose client continues after its last event. Throws the 503 problem if that customer has no more than this
    * customer would have, or if the process is closing.
    */
   requirePlace(customerId: string): void {

@@ -25,7 +25,7 @@ const REQUIRED: Record<Identity['type'], readonly (keyof Checks)[]> = {
   INSTITUTION: ['sanctions_verification_status'],
 }
 
-const Result = (of: string) => Type.Optional(OneOf(STATUSES, `Simulated result of the ${of}.`))
+const Result = (party: string) => Type.Optional(OneOf(STATUSES, `Simulated result of the ${party}.`))
 /** A flag, as a plain value or in an object. */
 const Flag = (description: string) =>
   Type.Optional(

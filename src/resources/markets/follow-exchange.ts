@@ -167,8 +167,8 @@ const writeCandles = (
   )
 
 /**
- * Returns a page of candles from a minute on; empty if there are no further ones. Without a history, and where the exchange no
- * longer keeps that minute, the page begins at the oldest candles that the exchange returns by default.
+ * Returns a page of candles from a minute on; empty if there are no further ones. Without a history, and where the exchange
+ * no longer keeps that minute, the page begins at the oldest candles that the exchange returns by default.
  */
 async function candlesFrom(
   from: number | undefined,

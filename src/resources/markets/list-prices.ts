@@ -62,11 +62,11 @@ function simulated(
   market: Market,
   { simulated_minute, first_minute }: Pick<PriceRow, 'simulated_minute' | 'first_minute'>,
 ) {
-  const at = (minute: number) => simulatedPrice(assetsOf(market), minute)
+  const priceAt = (minute: number) => simulatedPrice(assetsOf(market), minute)
   const yesterday = simulated_minute! - DAY
   return {
-    current_price: at(simulated_minute!),
-    yesterday_price: yesterday < first_minute! ? null : at(yesterday),
+    current_price: priceAt(simulated_minute!),
+    yesterday_price: yesterday < first_minute! ? null : priceAt(yesterday),
   }
 }
 

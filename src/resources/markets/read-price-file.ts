@@ -248,9 +248,9 @@ class Seen {
     const day = Math.floor(minute / DAY)
     const bits = this.#days.get(day) ?? new Uint8Array(DAY / 8)
     this.#days.set(day, bits)
-    const [at, bit] = [Math.floor((minute % DAY) / 8), 1 << (minute % 8)]
-    const before = (bits[at]! & bit) !== 0
-    bits[at]! |= bit
+    const [byte, bit] = [Math.floor((minute % DAY) / 8), 1 << (minute % 8)]
+    const before = (bits[byte]! & bit) !== 0
+    bits[byte]! |= bit
     return before
   }
 }
@@ -278,11 +278,11 @@ function columnsOf(
       `${name}, line 1: the header must contain a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}; name them by --columns time=...,price=...`,
     )
   }
-  const known = LAYOUT_NAMES.filter((one) => LAYOUTS[one].length === first.length)
+  const known = LAYOUT_NAMES.filter((name) => LAYOUTS[name].length === first.length)
   const read = new Map<string, LayoutName>()
-  for (const one of known.toReversed()) {
-    const prices = pricesAs(columnsNamed(LAYOUTS[one], false)!, rows)
-    if (prices !== undefined) read.set(prices, one)
+  for (const name of known.toReversed()) {
+    const prices = pricesAs(columnsNamed(LAYOUTS[name], false)!, rows)
+    if (prices !== undefined) read.set(prices, name)
   }
   // Where no order of the prices can be true, the line that cannot be is named.
   const found = read.size === 0 ? known[0] : [...read.values()].at(-1)
@@ -301,7 +301,7 @@ function columnsOf(
 function pricesAs(columns: Columns, rows: string[][]): string | undefined {
   const { decimal } = styleOf(rows, columns)
   const read = rows.flatMap((row) => {
-    const prices = columns.prices.flatMap((at) => readPrice(row[at] ?? '', decimal) ?? [])
+    const prices = columns.prices.flatMap((column) => readPrice(row[column] ?? '', decimal) ?? [])
     return prices.length === columns.prices.length ? [prices] : []
   })
   return read.every((prices) => prices.length === 1 || isCandle(prices)) ? JSON.stringify(read) : undefined
@@ -316,7 +316,7 @@ function rowOf(format: Format, line: number, record: string[]): Row | undefined 
     throw new PriceFileError(
       `${name}, line ${line}: ${record.length} columns where ${columns.names.length} are due (${columns.names.join(', ')})`,
     )
-  if (columns.prices.every((at) => NO_PRICE.test(record[at]!))) return undefined
+  if (columns.prices.every((column) => NO_PRICE.test(record[column]!))) return undefined
   const written = record[columns.time]!
   const time = timeOf(written, dates)
   if (time === undefined)

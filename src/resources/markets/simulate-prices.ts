@@ -62,7 +62,7 @@ async function write(tx: Transaction, market: Market, from: number, minutes: num
       coversMinutes: 1,
       minute,
       second: minute.map(() => 0),
-      prices: [minute.map((one) => simulatedPrice(assets, one))],
+      prices: [minute.map((minute) => simulatedPrice(assets, minute))],
     })
   }
 }

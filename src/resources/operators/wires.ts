@@ -156,8 +156,8 @@ export const recordReturn = operatorOperation({
     requireLive(settings)
     const screening = await openScreeningOfCommand(forAll(db), settings)
     const said = { amount: body.amount, bank_reference: referenceOf(body.bank_reference) }
-    const by = await byOf(db, request)
-    return recordWireReturn({ db: forAll(db), ledger, screening }, { transfer_id: id, ...said, ...by })
+    const operator = await byOf(db, request)
+    return recordWireReturn({ db: forAll(db), ledger, screening }, { transfer_id: id, ...said, ...operator })
   },
 })
 

@@ -46,11 +46,11 @@ interface ClaimedOrchestration {
 type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 'macs' | 'govern'>
 
 /**
- * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API
- * behaviour, Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the
- * orchestrations, posts the transfers and records the results. So any number of workers can share the work, and a crash
- * leaves all of it or nothing. The transaction that ends a destination transfer also ends its orchestration
- * (rails/payouts/record-steps.ts). Returns the number of advanced orchestrations. Throws failures after all other work is done.
+ * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API behaviour,
+ * Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the orchestrations, posts
+ * the transfers and records the results. So any number of workers can share the work, and a crash leaves all of it or
+ * nothing. The transaction that ends a destination transfer also ends its orchestration (rails/payouts/record-steps.ts).
+ * Returns the number of advanced orchestrations. Throws failures after all other work is done.
  */
 export async function runOrchestrations(db: Database, context: PayoutContext): Promise<number> {
   const { rows } = await ownCustomers(db).query<{ customer_id: string }>(TO_DO)
@@ -61,8 +61,8 @@ export async function runOrchestrations(db: Database, context: PayoutContext): P
     const failures: RecordFailure[] = []
     let claimed: string[] = []
     const pay = async (only: string[] | null) => {
-      const of = { customerId: customer_id, only, claimed: (ids: string[]) => void (claimed = ids) }
-      moved += await transaction(db, (tx) => payOut(tx, of, context, prices, costs))
+      const payouts = { customerId: customer_id, only, claimed: (ids: string[]) => void (claimed = ids) }
+      moved += await transaction(db, (tx) => payOut(tx, payouts, context, prices, costs))
       return []
     }
     try {
@@ -155,9 +155,9 @@ const DETAILS = `
                          and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected,
              exists (select 1 from decided_orchestrations d
                      where d.customer_id = $1 and d.orchestration_id = o.id) as was_decided, o.mac`
-// An orchestration without a rule is paid in the transaction that creates it. Destinations over a network that is not connected
-// here wait: another worker may be connected, or this one later. Orchestrations of a frozen profile or customer also wait: the
-// freeze may be lifted, and FAILED is final.
+// An orchestration without a rule is paid in the transaction that creates it. Destinations over a network that is not
+// connected here wait: another worker may be connected, or this one later. Orchestrations of a frozen profile or customer
+// also wait: the freeze may be lifted, and FAILED is final.
 const DUE = `orchestrations o
       where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
         and o.orchestration_rule_id is not null
@@ -217,9 +217,9 @@ async function payOut(
   const locked = await claim(tx, customerId, context, only)
   onClaim(locked.map(({ orchestration }) => orchestration.id))
   // Without its cost, the platform would pay what the network takes. The next round asks for it.
-  const claimed = locked.filter((one) => !lacksCost(one, context, costs))
+  const claimed = locked.filter((run) => !lacksCost(run, context, costs))
   if (claimed.length === 0) return 0
-  const movements = claimed.map((one) => movementOf(one, context, prices, costs))
+  const movements = claimed.map((run) => movementOf(run, context, prices, costs))
   const { outcomes, now } = await post(tx, customerId, movements, {
     macs: context.macs,
     govern: context.govern,

@@ -68,7 +68,7 @@ export async function findRecords(
     ...(await findByPart(db, customerId, text, types)),
   ]
   const distinct = found.filter(
-    ({ type, id }, index) => found.findIndex((one) => one.type === type && one.id === id) === index,
+    ({ type, id }, index) => found.findIndex((record) => record.type === type && record.id === id) === index,
   )
   const genuine = new Set(distinct.filter(({ type }) => SEALED[type] === undefined))
   for (const [type, table] of Object.entries(SEALED)) {

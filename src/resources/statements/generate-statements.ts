@@ -28,11 +28,11 @@ export interface Generated {
 export type OnStart = (count: number) => (() => void) | undefined
 
 /**
- * Generates the statements of a period (API behaviour, Statements), for all customers that held the reward asset by
- * its end, or for one customer. A statement is INITIATED, then GENERATED, each in its own transaction. So the next
- * run finishes a statement after a crash. A GENERATED statement never changes. It goes through the parts of the database, because
- * each has the clock and the locks of its customers' movements. Returns the generated statements. Throws when the period has
- * not ended or no rate was in force in it; throws other failures after all other work is done.
+ * Generates the statements of a period (API behaviour, Statements), for all customers that held the reward asset by its end,
+ * or for one customer. A statement is INITIATED, then GENERATED, each in its own transaction. So the next run finishes a
+ * statement after a crash. A GENERATED statement never changes. It goes through the parts of the database, because each has
+ * the clock and the locks of its customers' movements. Returns the generated statements. Throws when the period has not
+ * ended or no rate was in force in it; throws other failures after all other work is done.
  */
 export async function generateStatements(
   db: Database,
@@ -53,7 +53,7 @@ export async function generateStatements(
     }
   }
   const [first] = failures
-  if (first instanceof TooEarly && failures.every((one) => one instanceof TooEarly)) throw first
+  if (first instanceof TooEarly && failures.every((failure) => failure instanceof TooEarly)) throw first
   if (failures.length > 0)
     throw new AggregateError(
       failures,
@@ -98,8 +98,9 @@ async function generateInPart(
 }
 
 /**
- * Generates the statements that the customers of a part of the database lack, oldest month first, unless the last ended month equals `done`. So a
- * worker that was down at the end of months, and a clock that jumped, lose none. Returns that month's name and the statements.
+ * Generates the statements that the customers of a part of the database lack, oldest month first, unless the last ended
+ * month equals `done`. So a worker that was down at the end of months, and a clock that jumped, lose none. Returns that
+ * month's name and the statements.
  */
 export async function generateEndedMonths(
   part: Part,
@@ -127,8 +128,8 @@ export async function generateEndedMonths(
 }
 
 /**
- * In SQL: the customers that lack a statement of a month before `$2`, and `since`: the first month in which they held the asset
- * `$1` and a rate was in force.
+ * In SQL: the customers that lack a statement of a month before `$2`, and `since`: the first month in which they held the
+ * asset `$1` and a rate was in force.
  */
 export const LACKING = `
     from (

@@ -63,8 +63,8 @@ export async function payStatements(
     ({ id }) => `statement ${id}`,
     async ({ customer_id, id }) => {
       try {
-        const one = await payOnce(db, customer_id, id, which.origin ?? originOfLoop('statements'))
-        if (one !== undefined) paid.push(one)
+        const payment = await payOnce(db, customer_id, id, which.origin ?? originOfLoop('statements'))
+        if (payment !== undefined) paid.push(payment)
       } finally {
         onDone?.()
       }

@@ -254,9 +254,9 @@ export async function surelyShort(
     ]),
   )
   return new Set(
-    asked.filter((one) => {
-      const needed = inUnitsOf(one.balanceAsset, one.scheduled!.total, one.terms.asset.symbol)
-      return needed !== undefined && (available.get(balanceOf(one)) ?? 0n) < needed
+    asked.filter((paid) => {
+      const needed = inUnitsOf(paid.balanceAsset, paid.scheduled!.total, paid.terms.asset.symbol)
+      return needed !== undefined && (available.get(balanceOf(paid)) ?? 0n) < needed
     }),
   )
 }

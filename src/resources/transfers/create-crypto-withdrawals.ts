@@ -125,13 +125,13 @@ export const createCryptoWithdrawals = operation({
     const short = await surelyShort(
       db,
       customerId,
-      checked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
+      checked.flatMap((check) => (check.status === 'fulfilled' ? [check.value] : [])),
     )
-    const checks = await yieldingMap(checked, async (one) => {
-      if (one.status === 'rejected') throw one.reason
-      if (one.value.needsEstimate && !short.has(one.value))
-        await askNodes(() => requireEstimatedFee(forAll(db), one.value, { networks, settings }))
-      return one.value
+    const checks = await yieldingMap(checked, async (check) => {
+      if (check.status === 'rejected') throw check.reason
+      if (check.value.needsEstimate && !short.has(check.value))
+        await askNodes(() => requireEstimatedFee(forAll(db), check.value, { networks, settings }))
+      return check.value
     })
     if (asker.destroyed) throw problem.unavailable('the client disconnected; nothing was moved')
     const prices = await pricesIn({ db, settings })

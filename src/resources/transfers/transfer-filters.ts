@@ -116,6 +116,6 @@ function spellingsOf(address: string): string[] {
   const canonical = CRYPTO_NETWORKS.flatMap(
     (network) => canonicalAddress(network, address, { testNetworks: true }) ?? [],
   )
-  const all = [address, ...canonical].map((one) => one.toLowerCase())
-  return [...new Set(all.flatMap((one) => [one, one.replace(/^[a-z]+:/, '')]))]
+  const spellings = [address, ...canonical].map((spelling) => spelling.toLowerCase())
+  return [...new Set(spellings.flatMap((spelling) => [spelling, spelling.replace(/^[a-z]+:/, '')]))]
 }

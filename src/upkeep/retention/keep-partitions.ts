@@ -12,8 +12,8 @@ const keptDays = (settings: Pick<Settings, 'eventsKeptDays' | 'webhookAttemptsKe
 /** Most steps for one table in one round; the next round continues. */
 const STEPS_MAX = 100
 /**
- * A step that takes longer is cancelled: readers wait for its locks. A step moves at most 10,000 rows to a new partition, which
- * took 50 ms.
+ * A step that takes longer is cancelled: readers wait for its locks. A step moves at most 10,000 rows to a new partition,
+ * which took 50 ms.
  */
 const STEP_MS_MAX = 5_000
 /** How long a step waits for a lock. `keep_partitions` limits the waits on its own node to this time, and on no other. */
