@@ -219,7 +219,7 @@ async function readList<Row extends { id: string }, Shown extends object, P, X e
   const { query, params, db } = request
   const orderBy = definition.orderBy?.(query)
   const { of: keyOf, shape } = key ?? keyBy(orderBy)
-  const page = pageOf([list, ...(Object.values(params ?? {}) as unknown[])].join(' '), query, shape)
+  const page = pageOf([list, ...Object.values(params ?? {})].join(' '), query, shape)
   const copies = names.length
   const wired = (row: Shown) => toWire(row, request)
   const walked = timeRange(query, orderBy === 'updated_at' ? 'updated_at' : 'created_at')

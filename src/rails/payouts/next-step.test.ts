@@ -38,7 +38,7 @@ const reason: fc.Arbitrary<WaitingReason> = fc.record({
   code: fc.constantFrom('HOT_WALLET_SHORT', 'NODE_DOWN', 'FROZEN', 'UNRESOLVED'),
   detail: fc.string(),
   recheckMs: fc.option(fc.nat({ max: 100_000 }), { nil: undefined }),
-}) as fc.Arbitrary<WaitingReason>
+})
 const bytes = fc.record({
   raw_transaction: fc.uint8Array({ minLength: 1 }).map((array) => Buffer.from(array)),
   crypto_tx_hash: fc.string({ minLength: 1 }),
