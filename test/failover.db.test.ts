@@ -12,7 +12,7 @@ import { Cluster } from '../src/db/nodes.ts'
 import { forCustomer, partOf, partsOf } from '../src/db/parts.ts'
 import { ServerCheck } from '../src/db/server-check.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { RowMacs } from '../src/audit/row-macs.ts'
+import { RowMacs } from '../src/audit/sealed-rows.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import {
   freeze,

@@ -8,7 +8,7 @@
 import { pino } from 'pino'
 import { afterAll, expect, test } from 'vitest'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { RowMacs } from '../src/audit/row-macs.ts'
+import { RowMacs } from '../src/audit/sealed-rows.ts'
 import { macOfWithdrawal } from '../src/audit/withdrawal-macs.ts'
 import { newPrivateKey, signStatement } from '../src/governance/approvals/approval-statement.ts'
 import { Policies } from '../src/governance/policy/policy.ts'

@@ -212,7 +212,7 @@ const READ_LIFTED_AT = [
 test('only the listed files take a freeze for ended by its column', () => {
   const files = sources.filter(({ text }) => /lifted_at is (not )?null/.test(text)).map(({ file }) => file)
   expect(files.sort()).toEqual(
-    [...READ_LIFTED_AT, 'src/access/tokens/client-standing.ts', 'src/audit/row-macs.ts'].sort(),
+    [...READ_LIFTED_AT, 'src/access/tokens/client-standing.ts', 'src/audit/sealed-rows.ts'].sort(),
   )
 })
 

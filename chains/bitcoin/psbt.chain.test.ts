@@ -26,7 +26,7 @@ import {
 import { hurry, hurryUnlocked } from '../../test/work-off.ts'
 import { transaction, type Database } from '../../src/db/database.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
-import { RowMacs } from '../../src/audit/row-macs.ts'
+import { RowMacs } from '../../src/audit/sealed-rows.ts'
 import { freeze } from '../../src/money/records/freezes.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'

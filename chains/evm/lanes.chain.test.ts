@@ -16,7 +16,7 @@ import { keptOf, order, settle as settleOn, sumOn, work } from '../../test/payou
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { openDatabase, type Database } from '../../src/db/database.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
-import { RowMacs } from '../../src/audit/row-macs.ts'
+import { RowMacs } from '../../src/audit/sealed-rows.ts'
 import { insertDepositAddress } from '../../src/money/records/deposit-address.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'

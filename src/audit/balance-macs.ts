@@ -1,4 +1,4 @@
-import type { RowMacs } from './row-macs.ts'
+import type { RowMacs } from './sealed-rows.ts'
 
 /**
  * MACs of balances. The service's database role writes balances and inserts entries, so neither proves what a profile has. A

@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto'
 import type { Actor } from '../contract/actor.ts'
 import type { PayoutNetwork } from '../networks/network.ts'
-import type { RowMacs } from './row-macs.ts'
+import type { RowMacs } from './sealed-rows.ts'
 
 /**
  * A MAC over the payment details of a withdrawal, made when it is accepted, with a key that is not in the database.

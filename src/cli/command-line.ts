@@ -8,7 +8,7 @@ import { credentialsFile, openCredentials } from '../program/demo/credentials.ts
 import { prepareDatabase, readStamp, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { Ledger } from '../money/movements/queue.ts'
-import { RowMacs, sealRowsWith } from '../audit/row-macs.ts'
+import { RowMacs, sealRowsWith } from '../audit/sealed-rows.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import type { Screening } from '../rails/screening/screening.ts'
 import { openNetworks } from '../rails/wallets/configured-networks.ts'

@@ -1,7 +1,7 @@
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Command } from 'commander'
 import { transaction } from '../db/database.ts'
-import { RowMacs } from '../audit/row-macs.ts'
+import { RowMacs } from '../audit/sealed-rows.ts'
 import { depthsText } from '../networks/network-sections.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../rails/wallets/network-status.ts'
 import type { Ask } from '../networks/marks.ts'

@@ -41,7 +41,7 @@ import type { FiatDepositInstructions } from '../money/records/fiat-deposit-inst
 import type { Transfer } from '../money/ledger/transfer.ts'
 import { setIdentityStatus } from '../resources/identities/set-identity-status.ts'
 import { verify } from '../money/verify/verify.ts'
-import { RowMacs } from '../audit/row-macs.ts'
+import { RowMacs } from '../audit/sealed-rows.ts'
 import { databaseGauges } from '../upkeep/metrics/database-gauges.ts'
 import type { WireOrder } from '../networks/bank/manual-wires.ts'
 import type { PayoutNetwork, NetworkAdapter } from '../networks/network.ts'

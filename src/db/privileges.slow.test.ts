@@ -15,7 +15,7 @@ import {
   onEveryNode,
   ownDatabase,
 } from '../../test/support.ts'
-import { SEALED_TABLES } from '../audit/row-macs.ts'
+import { SEALED_TABLES } from '../audit/sealed-rows.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { bringUpToDate, migrate } from './migrate.ts'
 import { sources } from '../../test/sources.ts'
@@ -202,10 +202,10 @@ describe('PRIVILEGES', () => {
     expect(
       lacking.map(([what, file]) => `${what}, which src/${file} needs, is missing in src/db/tables.ts`),
     ).toEqual([])
-    // The statements that seal rows name no table (src/audit/row-macs.ts).
+    // The statements that seal rows name no table (src/audit/sealed-rows.ts).
     for (const table of SEALED_TABLES)
       for (const column of ['sealed_at', 'mac'])
-        wanted.set(`update (${column}) on ${table}`, 'records/row-macs.ts')
+        wanted.set(`update (${column}) on ${table}`, 'records/sealed-rows.ts')
     const idle = declared.filter((what) => !wanted.has(what))
     expect(idle, 'no statement in src needs this').toEqual([])
   })

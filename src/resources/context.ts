@@ -1,5 +1,5 @@
 import type { Policies } from '../governance/policy/policy.ts'
-import type { RowMacs } from '../audit/row-macs.ts'
+import type { RowMacs } from '../audit/sealed-rows.ts'
 import type { RailsContext } from '../rails/context.ts'
 import type { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 

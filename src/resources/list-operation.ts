@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject, type TSchema } from 'typebox'
-import type { SealedName } from '../audit/row-macs.ts'
+import type { SealedName } from '../audit/sealed-rows.ts'
 import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import { requireKnownAssets } from '../contract/known-assets.ts'
 import type { Queryable } from '../db/database.ts'

@@ -11,7 +11,7 @@ import type { RateLimit } from '../../http/rate-limit.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import type { Policies } from '../../governance/policy/policy.ts'
 import { namesAll } from '../audit-log/actor-names.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { AdministeredOperator, administeredToWire } from './fields.ts'
 import {
   disableOperator,

@@ -9,7 +9,7 @@ import {
 } from '../../db/database.ts'
 import { newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { recordChanges, type AuditRecord } from '../../audit/audit.ts'
-import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { hashOfSecret, newSecret } from './secrets.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import type { AuditRecord } from '../../audit/audit.ts'
-import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { recordOperatorChange, type Operator } from './operators.ts'
 import { endSession } from './sessions.ts'
 

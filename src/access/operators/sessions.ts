@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import type { AuditRecord } from '../../audit/audit.ts'
 import { recordOperatorChange, type Operator } from './operators.ts'
 import { hashOfSecret, newSecret } from './secrets.ts'

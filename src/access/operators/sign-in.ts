@@ -9,7 +9,7 @@ import { transaction, type Database, type Transaction } from '../../db/database.
 import { Failures } from '../../http/failures.ts'
 import type { AccessTokens } from '../tokens/access-tokens.ts'
 import { isFrozenFor } from '../../money/records/freezes.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { Settings } from '../../settings.ts'
 import { operatorToWire, SessionSecret, sessionToWire } from './fields.ts'
 import {

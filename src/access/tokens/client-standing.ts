@@ -6,7 +6,7 @@ import { invalidToken, type CallerStanding } from '../../http/authenticate.ts'
 import type { Caller } from '../../http/operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { SEALED_END } from '../../audit/freeze-ends.ts'
-import { sealOf, type RowMacs } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs } from '../../audit/sealed-rows.ts'
 import { CHANGED, ENDED } from './operator-tokens.ts'
 
 /** How often each process reads the list of disabled clients, operators and customers. */

@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../../db/database.ts'
 import { findInParts, forCustomer } from '../../db/parts.ts'
 import { uuidsOf } from '../../http/lists.ts'
 import { isFrozenFor } from '../../money/records/freezes.ts'
-import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { secretHashOf } from './api-clients.ts'
 
 export interface ApiClient {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Database } from '../../db/database.ts'
 import { SCOPES } from '../../contract/scopes.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { ApiClients } from './find-api-client.ts'

@@ -17,13 +17,13 @@ import {
   approvalEvent,
   approvalToWire,
   changeStatementOf,
-  judgeDecisions,
   recordExpired,
   selectDecisions,
   setApprovalStatus,
   type ApprovalRow,
   type ChangeToApprove,
 } from './approval.ts'
+import { judgeDecisions } from './judge-decisions.ts'
 import { actorsBehind, selectApprovers } from './approver.ts'
 import { DEFAULT_DEADLINE_SECONDS, DEFAULT_ROLE, type ChangeSubject } from '../policy/policy-document.ts'
 import { type Policies, type PolicyVersion } from '../policy/policy.ts'

@@ -2,13 +2,8 @@ import { Temporal } from 'temporal-polyfill'
 import { initiatorOf, type Origin } from '../../contract/actor.ts'
 import type { Queryable } from '../../db/database.ts'
 import { actorsBehind, selectApprovers, type Approver } from './approver.ts'
-import {
-  judgeDecisions,
-  selectDecisions,
-  TRANSFER_APPROVALS,
-  type Judgement,
-  type KeptDecision,
-} from './approval.ts'
+import { selectDecisions, TRANSFER_APPROVALS, type KeptDecision } from './approval.ts'
+import { judgeDecisions, type Judgement } from './judge-decisions.ts'
 import type { StatementOf } from './approval-statement.ts'
 import { change } from '../../money/records/need.ts'
 import type { Decision, View } from '../../money/movements/decision.ts'

@@ -13,7 +13,7 @@ import type { Govern, GovernedBatch, Governor, Verdict } from '../../money/movem
 import { entriesAt, type KnownEntry } from '../../money/records/destination-address.ts'
 import { FIAT_ACCOUNTS, type FiatAccount } from '../../money/records/fiat-account.ts'
 import type { Holders } from '../../money/records/holders.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { awaitApproval, type ApprovalRequirement } from '../approvals/approved-withdrawal.ts'
 import { compile, shortlistOf, type Compiled, type CompiledRule, type Shortlist } from './compiled-policy.ts'
 import { DEFAULT_ROLE, type Limit, type Rule } from './policy-document.ts'

@@ -4,7 +4,7 @@ import { problem } from '../../contract/problems.ts'
 import { inOrder, type Transaction } from '../../db/database.ts'
 import { arrayLiteral } from '../../db/array-literal.ts'
 import { keyOfBalance, macOfBalance, objectionToBalance } from '../../audit/balance-macs.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { IS_OUTDATED, OUTDATED } from './sealed-balances.ts'
 
 export interface BalanceKey {

@@ -15,8 +15,8 @@ import {
 } from '../../../test/support.ts'
 import { masterKeysOf } from '../../keys/master-keys.ts'
 import { verify } from '../verify/verify.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
-import { sealRowsWith } from '../../audit/row-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
+import { sealRowsWith } from '../../audit/sealed-rows.ts'
 import { sealBalances } from './sealed-balances.ts'
 
 const NEWER = randomBytes(32).toString('hex')

@@ -1,6 +1,6 @@
 import { parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { macOfBalance, objectionToBalance, type Sealed } from '../../audit/balance-macs.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { decimalsOf, findAsset } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'

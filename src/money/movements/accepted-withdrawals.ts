@@ -4,7 +4,7 @@ import {
   type AcceptedWithdrawal,
   type RequiredApproval,
 } from '../../audit/withdrawal-macs.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { ActorType } from '../../contract/actor.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import { NIL_UUID } from '../../contract/fields.ts'

@@ -9,7 +9,7 @@ import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
 import { Holders } from '../records/holders.ts'
 import type { AnyKind, Change, KnownRecords, Need } from '../records/need.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { standingBeside } from '../records/standing.ts'
 import { insertTraces, type NewTrace } from '../records/traces.ts'
 import {

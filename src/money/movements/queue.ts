@@ -16,7 +16,7 @@ import { forCustomer } from '../../db/parts.ts'
 import type { Decision, Movement, Outcome } from './decision.ts'
 import type { Govern } from './governor.ts'
 import { post, type PostOptions } from './post.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 
 interface Waiting {
   movement: Movement

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { Origin } from '../../contract/actor.ts'
 import type { Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'

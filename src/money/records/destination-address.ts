@@ -7,7 +7,7 @@ import { arrayLiteral } from '../../db/array-literal.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { NewEvent } from '../ledger/events.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
-import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 
 /** Facts about the owner of an address, for the travel rule. They are kept as they were sent. */
 export const TravelRuleMetadata = Type.Object({}, { ...Free, description: 'Facts for the travel rule.' })

@@ -13,7 +13,7 @@ import { PLATFORM_ID } from '../../db/ids.ts'
 import { orElse, warn, type Finding } from '../../finding.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { holds } from '../../audit/freeze-ends.ts'
-import { ownRowMacs, RowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, RowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { holdersOf, shareLock } from '../../db/locks.ts'
 

@@ -17,7 +17,7 @@ import {
 } from '../../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { addressAsked, namedBoth } from './destination-address.ts'
-import { ownRowMacs, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 import { newId, type Moment } from '../../db/ids.ts'
 import { initiatorOf, type Origin } from '../../contract/actor.ts'

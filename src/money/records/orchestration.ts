@@ -7,7 +7,7 @@ import { orchestrationEventType } from '../../contract/event-types.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { TransferStatus } from '../ledger/transfer.ts'
 import type { RecordKind } from './need.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import {
   Amount,
   AssetSymbol,

@@ -1,5 +1,5 @@
 import { SEALED_END, type Seal } from '../../audit/freeze-ends.ts'
-import { ownRowMacs } from '../../audit/row-macs.ts'
+import { ownRowMacs } from '../../audit/sealed-rows.ts'
 import type { Transaction } from '../../db/database.ts'
 import { CLOCK_AND_OUTDATED, type BesideBalances, type ReadBeside } from '../ledger/balances.ts'
 import { POLICY_PLACE } from './policies.ts'

@@ -4,7 +4,7 @@ import { ASSETS } from '../../contract/assets/catalogue.ts'
 import { PRICE_DECIMALS, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import { forAll, type Queryable } from '../../db/database.ts'
 import { keptFor } from '../../db/kept.ts'
-import { ownRowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
 
 /** Older prices of market history are ignored: a value computed from them would be out of date. */
 const PRICE_AGE_MAX_MINUTES = 1_440

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { type Transaction } from '../../db/database.ts'
 import { arrayLiteral } from '../../db/array-literal.ts'
-import { ownRowMacs } from '../../audit/row-macs.ts'
+import { ownRowMacs } from '../../audit/sealed-rows.ts'
 import {
   containingIncrement,
   DAY,

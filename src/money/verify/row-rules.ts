@@ -1,7 +1,7 @@
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable } from '../../db/database.ts'
 import { forgedOrders } from '../records/orchestration.ts'
-import { endedLater, SEALED_TABLES, type RowMacs, type SealedName } from '../../audit/row-macs.ts'
+import { endedLater, SEALED_TABLES, type RowMacs, type SealedName } from '../../audit/sealed-rows.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { arraysOf } from '../../db/rows.ts'
 

@@ -23,7 +23,7 @@ import {
   type Sifted,
   type Waiting,
 } from './incoming-transfers.ts'
-import { deepEnough } from './large-deposits.ts'
+import { deepEnough } from './confirmations-needed.ts'
 import { creditTo, type AddressOwner, type Paid } from './owners.ts'
 import { scanDeposits } from './scan-deposits.ts'
 import { screened, withOwners, type OwnedDeposit } from './screen-deposits.ts'

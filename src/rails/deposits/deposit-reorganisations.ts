@@ -2,7 +2,7 @@ import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { freeze, isFrozenFor, unfreeze } from '../../money/records/freezes.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { NetworkAdapter } from '../../networks/network.ts'
 import type { DepositScan } from '../../networks/found-deposits.ts'
 import {

@@ -3,7 +3,7 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
-import { sealOf, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type Seal } from '../../audit/sealed-rows.ts'
 import type { FoundDeposit } from '../../networks/found-deposits.ts'
 
 /**

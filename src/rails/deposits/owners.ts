@@ -3,7 +3,7 @@ import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets
 import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { Queryable } from '../../db/database.ts'
 import { compatibleNetworks } from '../../money/records/deposit-address.ts'
-import { sealOf, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type Seal } from '../../audit/sealed-rows.ts'
 import type { RailsContext } from '../context.ts'
 
 /** The deposit address, with the profile that is credited and its MAC. */

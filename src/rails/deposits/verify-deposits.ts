@@ -12,7 +12,7 @@ import {
   type Sifted,
   type Waiting,
 } from './incoming-transfers.ts'
-import type { WeighedDeposit } from './large-deposits.ts'
+import type { WeighedDeposit } from './confirmations-needed.ts'
 
 const LOOP = originOfLoop('deposits')
 

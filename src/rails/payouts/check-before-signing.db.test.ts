@@ -18,7 +18,7 @@ import { standingOf } from '../../../test/payouts.ts'
 import { settle as settleAll } from '../../../test/work-off.ts'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
 import { openDatabase, transaction } from '../../db/database.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import type { Networks } from '../../networks/network.ts'
 import {
   freeze,

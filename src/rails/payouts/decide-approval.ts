@@ -12,13 +12,12 @@ import {
   approvalEvent,
   approvalToWire,
   changeStatementOf,
-  judgeDecisions,
   selectDecisions,
   setApprovalStatus,
   type ApprovalRow,
-  type Objection,
   insertDecision,
 } from '../../governance/approvals/approval.ts'
+import { judgeDecisions, type Objection } from '../../governance/approvals/judge-decisions.ts'
 import { statementText, type StatementOf } from '../../governance/approvals/approval-statement.ts'
 import { actorsBehind, selectApprovers } from '../../governance/approvals/approver.ts'
 import { holdWithdrawal } from './hold-withdrawal.ts'

@@ -13,7 +13,7 @@ import {
   type PlatformAccount,
   type Posting,
 } from '../../money/ledger/entries.ts'
-import { ownRowMacs } from '../../audit/row-macs.ts'
+import { ownRowMacs } from '../../audit/sealed-rows.ts'
 import { LedgerTransaction, type ChangedTransfer } from '../../money/ledger/ledger-transaction.ts'
 import { endApprovalsOf } from '../../governance/approvals/approval.ts'
 import { audited, recordNow } from '../../audit/audited.ts'

@@ -1,4 +1,4 @@
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { NOT_ACCEPTED, objectionsTo } from '../../money/movements/accepted-withdrawals.ts'
 import { answerEach } from '../../networks/answer-each.ts'
 import type { NetworkAdapter, SignerAnswer, Signing, Withdrawal } from '../../networks/network.ts'

@@ -1,4 +1,4 @@
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { answerEach } from '../../networks/answer-each.ts'
 import type { NetworkAdapter, Networks, Signing } from '../../networks/network.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'

@@ -14,7 +14,7 @@ import {
 import { newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { audited } from '../../audit/audited.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { NetworkAdapter } from '../../networks/network.ts'
 import { cancelWithdrawal } from '../payouts/cancel-withdrawal.ts'
 import { signAlone } from '../payouts/lease.ts'

@@ -5,7 +5,7 @@ import { violatedConstraint, type Database, type Queryable, type Transaction } f
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
 import { describeFreeze, selectFreezes, type Freeze } from '../../money/records/freezes.ts'
-import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
+import { ownRowMacs, type RowMacs } from '../../audit/sealed-rows.ts'
 import { readOrder, signedOrder, wiresByHand, type WireOrder } from '../../networks/bank/manual-wires.ts'
 import type { NetworkAdapter, Signing, Withdrawal } from '../../networks/network.ts'
 import { disagreementOf } from '../../networks/signed-payments.ts'

@@ -18,7 +18,7 @@ import {
 } from '../../money/records/bank-wires.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { change } from '../../money/records/need.ts'
-import { ownRowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
 import { findOwner } from '../../money/records/transfer-owner.ts'
 import { readTransfer, type Transfer } from '../../money/ledger/transfer.ts'
 import { NotAllowed, type Screening } from '../screening/screening.ts'

@@ -41,7 +41,7 @@ import {
 import { openDatabase, type Database } from '../../db/database.ts'
 import { masterKeysOf } from '../../keys/master-keys.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import type { OrchestrationRule } from '../../money/records/orchestration-rule.ts'
 import { sealOrders, type Orchestration } from '../../money/records/orchestration.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer } from '../../money/ledger/transfer.ts'

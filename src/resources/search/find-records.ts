@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
-import type { RowMacs, SealedName } from '../../audit/row-macs.ts'
+import type { RowMacs, SealedName } from '../../audit/sealed-rows.ts'
 import { findByPart } from './find-by-part.ts'
 import { findByWholeName, FOUND_MAX, FOUND_TYPES, type FoundRow } from './find-by-whole-name.ts'
 

@@ -29,7 +29,7 @@ import { FEE_QUOTES } from '../../money/records/fee-quotes.ts'
 import { change, need } from '../../money/records/need.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import type { Ledger } from '../../money/movements/queue.ts'
-import { needsOf, takeOwnCustody } from '../../money/movements/own-custody.ts'
+import { needsOf, takeOwnCustody } from '../../money/movements/paid-in-limit.ts'
 import {
   amountsAt,
   cryptoWithdrawal,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { NetworkAdapter } from '../../networks/network.ts'
 import type { IncomingTransfer } from './incoming-transfers.ts'
-import { deepEnough } from './large-deposits.ts'
+import { deepEnough } from './confirmations-needed.ts'
 
 const PRICES = new Map([['ETH', 2_000n * 10n ** 18n]])
 

@@ -37,7 +37,7 @@ import {
   setRole,
 } from '../access/operators/operators.ts'
 import { verify } from '../money/verify/verify.ts'
-import { RowMacs } from './row-macs.ts'
+import { RowMacs } from './sealed-rows.ts'
 
 const logged: string[] = []
 const log = pino({ level: 'error' }, { write: (line: string) => void logged.push(line) })
