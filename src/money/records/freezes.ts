@@ -27,9 +27,8 @@ export type FreezeTarget =
 /**
  * The reason of a freeze. OPERATOR: a person froze it. DISABLED: the customer is disabled, and gets no access tokens either.
  * The worker sets the other reasons, and an operator lifts them once the cause is known. REORGANISATION: a chain removed
- * blocks deeper than the required confirmations. CUSTODY_SHORT: more is credited than is in custody. NETWORK_FEES: a day's
- * network fees are out of proportion to the fees taken. NODES_DISAGREE: two nodes report different data. WITHDRAWALS_FAIL:
- * signed transactions have failed, and no recipient can have caused that.
+ * blocks deeper than the required confirmations. CUSTODY_SHORT: more is credited than is in custody. NETWORK_FEES: they are out
+ * of proportion to the fees taken. WITHDRAWALS_FAIL: transactions have failed, and no recipient can have caused that.
  */
 export const FREEZE_REASONS = [
   'OPERATOR',
@@ -52,9 +51,8 @@ export interface Freeze {
 }
 
 /**
- * Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. The
- * freeze of a customer or profile needs the customer's part of the database. A freeze of a network or of everything does not
- * wait for the part with the platform's audit log: where it is unreachable, `recordWaitingFreezes` records the freeze later.
+ * Freezes a target. Freezing it again for the same reason keeps the first detail. A freeze of a network or of everything waits
+ * for no customer's part of the database: `recordWaitingFreezes` puts it into the audit log later.
  */
 export async function freeze(
   db: Database | Transaction,
