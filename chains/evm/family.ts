@@ -83,7 +83,7 @@ async function connect(
     depositPublicKey: keys?.publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
-      ...(keys && { gave: (given) => keys.derives(given) }),
+      ...(keys && { gave: (given) => keys.derives(given), areDerived: true }),
       ...(signs && {
         foreignWallets: {
           find: async () => (await usedWallets(db, network)).filter((address) => !own.has(address)),

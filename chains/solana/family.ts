@@ -87,7 +87,7 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
       // A process without the words takes no address that they have not vouched for.
-      ...(words && { gave: (given) => words.derives(given) }),
+      ...(words && { gave: (given) => words.derives(given), areDerived: true }),
       ...(signs && {
         foreignWallets: {
           async find() {

@@ -75,6 +75,8 @@ export interface ConnectedNetwork {
 export interface OwnKeys {
   /** Whether they gave out a deposit address. Absent where no address is given out. */
   gave?: (given: { address: string; derivation: string }) => boolean | Promise<boolean>
+  /** Addresses are derived from a key, which their records name. */
+  areDerived?: true
   /** Finds wallets that were used, by the records, and are not among them. Absent where this process does not sign. */
   foreignWallets?: { find: () => Promise<string[]>; advice: string }
 }

@@ -1,6 +1,6 @@
 import { NodeFailure } from '../../networks/node-failure.ts'
 import type { ConfiguredNetwork } from '../../networks/open-networks.ts'
-import { NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { compatibleNetworks } from '../../money/records/deposit-address.ts'
 
@@ -35,12 +35,12 @@ async function foreignDepositKeys(db: Queryable, opened: Opened, network: Crypto
   const family = compatibleNetworks(network).flatMap((other) => opened.get(other)?.keys ?? [])
   const own = family.filter(({ gave }) => gave !== undefined)
   if (own.length === 0) return []
-  const isDerived = ['evm', 'solana'].includes(NETWORKS[network].family)
+  const areDerived = own.some((keys) => keys.areDerived)
   const found: string[] = []
   for await (const { key, address, derivation } of newestOfEachKey(db, network)) {
     // A simulated address has no key.
-    if (isDerived && key === '') continue
-    const name = isDerived ? key : address
+    if (areDerived && key === '') continue
+    const name = areDerived ? key : address
     if (family.some(({ former }) => former.includes(name))) continue
     const gave = own.map(async (keys) => keys.gave!({ address, derivation }))
     const answers = await Promise.all(gave.map((answer) => answer.catch(noKey)))
