@@ -48,7 +48,6 @@ export async function measureLedger(
 ): Promise<CallersResult> {
   const context = {
     db,
-    shared: db,
     ledger: new Ledger(db),
     networks: simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 }),
     settings: readSettings({}),

@@ -1,8 +1,7 @@
 import { Keypair } from '@stellar/stellar-base'
 import { base58 } from '@scure/base'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pino from 'pino'
 import {
@@ -12,10 +11,9 @@ import {
   mnemonicToAccount,
   privateKeyToAccount,
 } from 'viem/accounts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { CLUSTER } from '../test/cluster.ts'
-import { newCustomer, startTestService, testSettings } from '../test/support.ts'
-import type { TestCustomer, TestService } from '../test/support.ts'
+import { newCustomer, testSettings, ownTestService } from '../test/support.ts'
 import { depositKeysOf as evmKeysOf } from './evm/deposit-keys.ts'
 import type { NewAddress } from '../src/networks/network.ts'
 import { depositKeysOf as solanaKeysOf } from './solana/deposit-keys.ts'
@@ -25,19 +23,11 @@ import type { CryptoNetwork } from '../src/contract/assets/catalogue.ts'
 import type { Queryable } from '../src/db/database.ts'
 import { checkNetworks, openNetworks, requireChains } from '../src/rails/wallets/configured-networks.ts'
 import { foreignKeys } from '../src/rails/wallets/keys-on-record.ts'
+import { ownFolder } from '../test/at-end.ts'
 
-let service: TestService
-let customer: TestCustomer
-let folder: string
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  folder = await mkdtemp(join(tmpdir(), 'keys-'))
-})
-afterAll(async () => {
-  await service.close()
-  await rm(folder, { recursive: true })
-})
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const folder = await ownFolder()
 beforeEach(async () => {
   await service.owner.query('delete from deposit_addresses')
   await service.owner.query('delete from evm_nonces')

@@ -1,11 +1,10 @@
 import { Keypair } from '@stellar/stellar-base'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { base58 } from '@scure/base'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import {
@@ -15,13 +14,16 @@ import {
   mnemonicToAccount,
   privateKeyToAccount,
 } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Database, Transaction } from '../src/db/database.ts'
 import { WrongChain } from '../src/networks/chain-of-mode.ts'
 import { signerOfSeed } from './solana/keys.ts'
 import { configuredNetworks, type ConfiguredNetwork } from '../src/networks/open-networks.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
+import { ownFolder } from '../test/at-end.ts'
 
 // No test of a file reaches the database or a node: faults of the file are reported first.
+const USE = { signs: true, withdrawals: withdrawalReader }
 const NO_DATABASE = {} as Database
 const NO_FILE = '/nowhere/key'
 
@@ -79,11 +81,7 @@ const LITECOIN = {
   low_mark: '10',
 }
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bursar-configured-'))
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = await ownFolder()
 
 let files = 0
 async function fileOf(content: unknown): Promise<string> {
@@ -93,7 +91,7 @@ async function fileOf(content: unknown): Promise<string> {
 }
 
 const read = async (content: unknown) =>
-  configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, 'live')
+  configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, 'live', USE)
 const STELLAR = {
   adapter: 'stellar',
   rpc_url: 'http://127.0.0.1:8000',
@@ -202,9 +200,9 @@ test('further hot wallets pay, and need their keys where the worker runs', async
   const open = async (wallet: object, signs: boolean) => {
     const section = ethereum({ hot_wallet_key: { env: 'KEY' }, further_hot_wallets: [wallet] })
     const environment = { ...ENVIRONMENT, KEY: key, OTHER_KEY: other }
-    return (await configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', { signs })).get(
-      'ETHEREUM',
-    )!
+    return (
+      await configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', { ...USE, signs })
+    ).get('ETHEREUM')!
   }
   const { adapter, privateKeys } = await open({ address, key: { env: 'OTHER_KEY' } }, true)
   expect(privateKeys).toEqual(['hot_wallet_key', 'further_hot_wallets[0].key', 'deposit_key'])
@@ -222,6 +220,7 @@ test('with a signer, no key of a hot wallet is read, and sweeping has a gas wall
   const open = (changes: object, signs = true) =>
     fileOf({ ETHEREUM: { ...keyless, signer, ...changes } }).then((path) =>
       configuredNetworks(path, { ...ENVIRONMENT, GAS_KEY: generatePrivateKey() }, NO_DATABASE, 'live', {
+        ...USE,
         signs,
       }),
     )
@@ -259,7 +258,10 @@ test('a section of SOLANA is read, with a key in either form, or with the addres
     expect(adapter).not.toHaveProperty('newDepositAddress')
   }
   const content = await fileOf(solana({ hot_wallet_key: undefined, hot_wallet_address: SOLANA_WALLET }))
-  const watching = await configuredNetworks(content, ENVIRONMENT, NO_DATABASE, 'live', { signs: false })
+  const watching = await configuredNetworks(content, ENVIRONMENT, NO_DATABASE, 'live', {
+    ...USE,
+    signs: false,
+  })
   expect(watching.get('SOLANA')!.privateKeys).toEqual([])
 })
 
@@ -270,16 +272,19 @@ test('SOLANA has deposit addresses with a mnemonic, or by a public key in a proc
   const environment = { ...ENVIRONMENT, PUBLIC: worker.depositPublicKey! }
   const section = solana({ deposit_key: { env: 'PUBLIC' } })
   const api = (
-    await configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', { signs: false })
+    await configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', {
+      ...USE,
+      signs: false,
+    })
   ).get('SOLANA')!
   expect(api).toMatchObject({
     privateKeys: ['hot_wallet_key'],
     depositPublicKey: worker.depositPublicKey,
   })
   expect(api.adapter).toHaveProperty('newDepositAddress')
-  await expect(configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live')).rejects.toThrow(
-    /^SOLANA.deposit_key: is a public one, .* BURSAR_WORKER=false$/,
-  )
+  await expect(
+    configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', USE),
+  ).rejects.toThrow(/^SOLANA.deposit_key: is a public one, .* BURSAR_WORKER=false$/)
 })
 
 test('former hot wallets are watched, and sign where they have a key', async () => {
@@ -291,6 +296,7 @@ test('former hot wallets are watched, and sign where they have a key', async () 
   const environment = { ...ENVIRONMENT, OTHER_KEY: generatePrivateKey() }
   const open = async (signs: boolean) => {
     const networks = await configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', {
+      ...USE,
       signs,
     })
     return networks.get('ETHEREUM')!
@@ -359,6 +365,7 @@ describe('a process without the worker', () => {
   const ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
   const watching = async (content: unknown, environment: Record<string, string> = ENVIRONMENT) => {
     const networks = await configuredNetworks(await fileOf(content), environment, NO_DATABASE, 'live', {
+      ...USE,
       signs: false,
     })
     return networks.get('ETHEREUM')!
@@ -662,7 +669,7 @@ describe('a fault is reported with its section and field:', () => {
 
   test('a missing file', async () => {
     const path = join(folder, 'no-such-file.json')
-    await expect(configuredNetworks(path, ENVIRONMENT, NO_DATABASE, 'live')).rejects.toThrow(
+    await expect(configuredNetworks(path, ENVIRONMENT, NO_DATABASE, 'live', USE)).rejects.toThrow(
       /ENOENT.*no-such-file\.json/,
     )
   })
@@ -670,7 +677,7 @@ describe('a fault is reported with its section and field:', () => {
 
 describe('each mode accepts only its own networks:', () => {
   const inMode = async (content: unknown, mode: 'sandbox' | 'live') =>
-    configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, mode)
+    configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, mode, USE)
 
   test.each<[string, unknown]>([
     ['the main network by default', ethereum({})],

@@ -5,23 +5,15 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { base58 } from '@scure/base'
 import { Keypair } from '@stellar/stellar-base'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  credit,
-  DESTINATION,
-  newCustomer,
-  runBursar,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../test/support.ts'
+import { expect, test } from 'vitest'
+import { credit, DESTINATION, newCustomer, runBursar, ownTestService } from '../test/support.ts'
 import { addressFromBytes } from '../src/contract/addresses/addresses.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
+import { ownFolder } from '../test/at-end.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const HEX = 'Ab'.repeat(32)
@@ -86,26 +78,16 @@ const COMMANDS = {
   ],
 }
 
-let folder: string
-let service: TestService
-let customer: TestCustomer
-let environment: Record<string, string>
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bursar-recovery-'))
-  service = await startTestService()
-  customer = await newCustomer(service)
-  const sections = Object.entries(FAMILIES).map(([network, { section }]) => [network, section])
-  await writeFile(join(folder, 'networks.json'), JSON.stringify(Object.fromEntries(sections)))
-  environment = {
-    ...{ DATABASE_URL: service.url, BURSAR_NETWORKS_FILE: join(folder, 'networks.json') },
-    ...{ PASSWORD: 'x', KEY: `0x${'1'.repeat(64)}`, SEED: base58.encode(randomBytes(32)) },
-    STELLAR_SEED: Keypair.random().secret(),
-  }
-})
-afterAll(async () => {
-  await service.close()
-  await rm(folder, { recursive: true })
-})
+const folder = await ownFolder()
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const sections = Object.entries(FAMILIES).map(([network, { section }]) => [network, section])
+await writeFile(join(folder, 'networks.json'), JSON.stringify(Object.fromEntries(sections)))
+const environment: Record<string, string> = {
+  ...{ DATABASE_URL: service.url, BURSAR_NETWORKS_FILE: join(folder, 'networks.json') },
+  ...{ PASSWORD: 'x', KEY: `0x${'1'.repeat(64)}`, SEED: base58.encode(randomBytes(32)) },
+  STELLAR_SEED: Keypair.random().secret(),
+}
 
 /** A withdrawal over a network, as the sandbox has signed it. */
 async function signed(network: Network): Promise<string> {

@@ -15,22 +15,15 @@ import {
   type ProblemSlug,
   type Transfer,
 } from '@bursar/client'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/program/app.ts'
 import { transaction } from '../src/db/database.ts'
 import type { problem, ProblemSlug as ServiceSlug } from '../src/contract/problems.ts'
-import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import { lockMarket, writePrices } from '../src/money/records/write-prices.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { startLossyProxy } from '../test/lossy-proxy.ts'
-import {
-  atEnd,
-  fund,
-  newCustomer,
-  startTestService,
-  withdrawalOf,
-  type TestCustomer,
-  type TestService,
-} from '../test/support.ts'
+import { fund, newCustomer, withdrawalOf, type TestCustomer, ownTestService } from '../test/support.ts'
+import { atEnd } from '../test/at-end.ts'
 
 // The typed client, imported by the package's name, against the real service over HTTP.
 
@@ -40,22 +33,16 @@ const TRANSFERS = '/v2/transfer/transfers'
 /** Short pauses between attempts, since no server needs relief here. */
 const QUICK = { pauseMs: 5, pauseMsMax: 20 }
 
-let service: TestService
-let address: string
-let proxy: Awaited<ReturnType<typeof startLossyProxy>>
 let customer: TestCustomer
 let client: Client
 
-beforeAll(async () => {
-  service = await startTestService()
-  await service.app.listen({ host: '127.0.0.1', port: 0 })
-  address = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`
-  proxy = await startLossyProxy(address)
-})
+const service = await ownTestService()
+await service.app.listen({ host: '127.0.0.1', port: 0 })
+const address = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`
+const proxy = await startLossyProxy(address)
 afterAll(async () => {
   await proxy.close()
   service.app.server.closeAllConnections()
-  await service.close()
 })
 beforeEach(async () => {
   proxy.lose('REQUEST', '', 0)
@@ -391,8 +378,7 @@ describe('tokens', () => {
   })
 
   test('a token is replaced before it expires', async () => {
-    const short = await startTestService({ BURSAR_TOKEN_TTL_SECONDS: '5' })
-    atEnd(() => short.close())
+    const short = await ownTestService({ BURSAR_TOKEN_TTL_SECONDS: '5' })
     const { client_id, client_secret } = await newCustomer(short)
     await short.app.listen({ host: '127.0.0.1', port: 0 })
     const baseUrl = `http://127.0.0.1:${(short.app.server.address() as AddressInfo).port}`

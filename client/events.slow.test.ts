@@ -1,28 +1,22 @@
 // @slow
 import type { AddressInfo } from 'node:net'
 import { BursarProblem, createClient, type Event, type EventCursor } from './src/index.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { transaction } from '../src/db/database.ts'
 import { readClock } from '../src/db/ids.ts'
 import { insertEvents } from '../src/money/ledger/events.ts'
 import { startCuttingProxy } from '../test/cutting-proxy.ts'
 import { insertPastEvents } from '../test/past-events.ts'
 import { seededRandom } from '../test/seed.ts'
-import { atEnd, newCustomer, startTestService, type TestService } from '../test/support.ts'
+import { newCustomer, ownTestService } from '../test/support.ts'
+import { atEnd } from '../test/at-end.ts'
 
 // `client.events()` against the real service over HTTP.
 
-let service: TestService
-let address: string
-beforeAll(async () => {
-  service = await startTestService()
-  await service.app.listen({ host: '127.0.0.1', port: 0 })
-  address = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`
-})
-afterAll(async () => {
-  service.app.server.closeAllConnections()
-  await service.close()
-})
+const service = await ownTestService()
+await service.app.listen({ host: '127.0.0.1', port: 0 })
+const address = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`
+afterAll(() => service.app.server.closeAllConnections())
 
 async function start(baseUrl = address) {
   const customer = await newCustomer(service)

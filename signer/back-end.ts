@@ -12,8 +12,8 @@ import {
 import type { EvmTransaction } from '../chains/evm/transaction.ts'
 
 /**
- * A key that does not leave its device or service. A signature of it has a random part: the same transaction, signed twice, has
- * two hashes. So the first signature is kept, and every later question is answered with it.
+ * A key that does not leave its device or service. A signature of it has a random part: the same transaction, signed twice,
+ * has two hashes. So the first signature is kept, and every later question is answered with it.
  */
 export interface BackEnd {
   /** For people: which device and key. */
@@ -84,14 +84,14 @@ function pointOf({ name }: BackEnd, der: Uint8Array): Uint8Array {
     if (crv === 'secp256k1')
       return Buffer.concat([Buffer.from([4]), Buffer.from(x!, 'base64url'), Buffer.from(y!, 'base64url')])
   } catch {
-    // What cannot be read is no such key either.
+    // An unreadable key is no such key either.
   }
   throw new BackEndFailure(`${name} has no public key of secp256k1`)
 }
 
 /**
- * A signature as Ethereum takes it: s in the lower half, and with the recovery bit. Undefined where it is none by this key: then
- * it must not leave.
+ * A signature as Ethereum takes it: s in the lower half, and with the recovery bit. Undefined where it is none by this key:
+ * then it must not leave.
  */
 function signatureBy(
   publicKey: Uint8Array,
@@ -106,7 +106,7 @@ function signatureBy(
     const key = Point.fromBytes(publicKey)
     const whole = [0, 1]
       .map((bit) => low.addRecoveryBit(bit))
-      .find((one) => one.recoverPublicKey(hexToBytes(digest)).equals(key))
+      .find((candidate) => candidate.recoverPublicKey(hexToBytes(digest)).equals(key))
     return whole && `0x${whole.toHex('recovered')}`
   } catch {
     return undefined

@@ -6,7 +6,7 @@ import { BackEndFailure } from './back-end.ts'
 import { Refused, type SignRequest } from './rules.ts'
 import type { Signer } from './service.ts'
 
-/** A request that was carried here as a file, and what it says that it pays: only when it is signed, that is compared with its bytes. */
+/** A request that was carried here as a file, with what it says that it pays: signing compares that with its bytes. */
 export interface CarriedRequest {
   request: SignRequest
   shown: Record<
@@ -35,7 +35,7 @@ export async function readRequests(files: readonly string[]): Promise<CarriedReq
   return requests.sort((a, b) => Number(a.shown.nonce) - Number(b.shown.nonce))
 }
 
-/** Signs a request, and writes the answer to the file that the worker looks for. Returns why it is refused; undefined if it is not. */
+/** Signs a request, and writes the answer to the file that the worker looks for. Returns a refusal's reason. */
 export async function answerRequest(
   signer: Signer,
   { request }: CarriedRequest,

@@ -159,7 +159,7 @@ async function networkOf(
   section: Static<typeof NetworkSection>,
   environment: Record<string, string | undefined>,
 ): Promise<SignerNetwork> {
-  const network = CRYPTO_NETWORKS.find((one) => one === name && NETWORKS[one].family === 'evm')
+  const network = CRYPTO_NETWORKS.find((known) => known === name && NETWORKS[known].family === 'evm')
   if (network === undefined)
     throw new Error(`networks.${name} is no EVM network, the only ones that are signed for`)
   const tokens = tokensOf(network, section.tokens ?? {})
@@ -187,6 +187,8 @@ async function networkOf(
       periodMs: period_seconds * 1000,
       units: units(`windows[${index}].amount`, asset, amount),
     })),
-    treasuryDestinations: new Set((section.treasury_destinations ?? []).map((one) => getAddress(one))),
+    treasuryDestinations: new Set(
+      (section.treasury_destinations ?? []).map((address) => getAddress(address)),
+    ),
   }
 }

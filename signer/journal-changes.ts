@@ -12,8 +12,8 @@ const CHANGE_VALID_MS = 86_400_000
 const ALLOWED_MAX = 1_000
 
 /**
- * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow one to be signed
- * anew, or use up a nonce with an empty transfer to the wallet itself.
+ * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow one to be
+ * signed anew, or use up a nonce with an empty transfer to the wallet itself.
  */
 export type JournalChange = { expires_at: string } & (
   | Omit<OpenLine, 'at' | 'change'>
@@ -25,10 +25,10 @@ export type JournalChange = { expires_at: string } & (
 export const changeText = (change: JournalChange): string =>
   JSON.stringify({ statement: 'bursar-signer/v2', ...change })
 
-const isCount = (one: unknown): one is number => Number.isSafeInteger(one) && (one as number) >= 0
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 /** A timestamp as `Date` writes it: the text decides the order, too. */
-const isTime = (one: unknown): one is string =>
-  typeof one === 'string' && new Date(Date.parse(one) || 0).toISOString() === one
+const isTime = (value: unknown): value is string =>
+  typeof value === 'string' && new Date(Date.parse(value) || 0).toISOString() === value
 
 const areIds = (ids: unknown): ids is string[] =>
   Array.isArray(ids) &&
@@ -43,14 +43,14 @@ export function readChange(value: unknown): JournalChange {
   if (kind === 'ALLOW' && typeof network === 'string' && areIds(transfer_ids) && isTime(expires_at))
     return { kind, network, transfer_ids, expires_at }
   if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet) && isTime(expires_at)) {
-    const of = { network, wallet: getAddress(wallet) }
+    const place = { network, wallet: getAddress(wallet) }
     if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from))
-      return { kind, ...of, next_nonce, transfers_from, expires_at }
+      return { kind, ...place, next_nonce, transfers_from, expires_at }
     if (kind === 'VOID' && isCount(nonce) && typeof transfer_id === 'string')
-      return { kind, ...of, nonce, transfer_id, expires_at }
+      return { kind, ...place, nonce, transfer_id, expires_at }
     const isPrice = typeof max_fee_per_gas === 'string' && /^\d{1,30}$/.test(max_fee_per_gas)
     if (kind === 'FILL' && isCount(nonce) && isCount(gas) && isPrice)
-      return { kind, ...of, nonce, gas, max_fee_per_gas, expires_at }
+      return { kind, ...place, nonce, gas, max_fee_per_gas, expires_at }
   }
   throw new Refused(
     'a change has network and expires_at, and is OPEN with wallet, next_nonce and transfers_from, VOID with wallet, nonce and ' +
@@ -86,7 +86,7 @@ export function requireApproved(
   const text = changeText(change)
   const approving = new Set(
     approvals.flatMap((signed) => {
-      const key = approvers.find((one) => objectionToSignature(text, signed, one) === undefined)
+      const key = approvers.find((approver) => objectionToSignature(text, signed, approver) === undefined)
       return key === undefined ? [] : [thumbprintOf(key)]
     }),
   )

@@ -6,9 +6,9 @@ import { millisOfId } from '../src/db/ids.ts'
 import { listenAlone } from './socket.ts'
 
 /**
- * The signer's own record of what it has signed: a file to which lines of JSON are appended. A line is on the disk before the
- * signature leaves, so that a crash repeats the same signature or none. One process writes it. Where two do all the same, the
- * first line of a nonce or transfer counts, and later ones that contradict it are void.
+ * The signer's own record of what it has signed: a file to which lines of JSON are appended. A line is on the disk before
+ * the signature leaves, so that a crash repeats the same signature or none. One process writes it. Where two do all the
+ * same, the first line of a nonce or transfer counts, and later ones that contradict it are void.
  */
 
 interface Line {
@@ -65,8 +65,8 @@ export interface FillLine extends LineOfWallet, Approved {
 }
 
 /**
- * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it leaves,
- * and the first of a digest counts.
+ * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it
+ * leaves, and the first of a digest counts.
  */
 export interface SignatureLine extends LineOfWallet {
   kind: 'SIGNATURE'
@@ -138,8 +138,8 @@ export class Journal {
   }
 
   /**
-   * Opens the journal, which is made if it is not there. A last line without an end was not answered, and is cut off. Throws an
-   * Error for a line or a file that is none, and where another process has it open.
+   * Opens the journal, which is made if it is not there. A last line without an end was not answered, and is cut off. Throws
+   * an Error for a line or a file that is none, and where another process has it open.
    */
   static async open(path: string): Promise<Journal> {
     const lock = await listenAlone(`${path}.lock`)
@@ -208,7 +208,7 @@ export class Journal {
       if (!signatures.has(line.digest)) signatures.set(line.digest, line.signature)
       return
     }
-    // What was signed counts, also where the line that opened the journal is gone.
+    // A signed nonce counts, also where the line that opened the journal is gone.
     if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= line.nonce
     if (this.#isApplied(line) || this.conflictOf(line) !== undefined) return
     if (line.kind !== 'SIGN' && line.change !== undefined) this.#changes.add(line.change)
@@ -219,7 +219,7 @@ export class Journal {
       wallet.next = Math.max(wallet.next ?? 0, line.next_nonce)
       const before = this.#transfersFrom.get(network) ?? ''
       if (line.transfers_from > before) this.#transfersFrom.set(network, line.transfers_from)
-      // What was allowed before may have been signed in lines that are lost.
+      // Transfers that were allowed before may have been signed in lines that are lost.
       this.#allowed.clear()
       for (const [id, known] of this.#transfers)
         if (known.kind === 'VOID' && known.network === network) this.#transfers.delete(id)
@@ -238,15 +238,15 @@ export class Journal {
     return line.kind !== 'SIGN' && line.change !== undefined && this.#changes.has(line.change)
   }
 
-  #walletOf(of: Pick<SignLine, 'network' | 'wallet'>): Wallet {
-    const known: Wallet = this.#wallets.get(walletKey(of)) ?? { byNonce: new Map(), signatures: new Map() }
-    this.#wallets.set(walletKey(of), known)
+  #walletOf(place: Pick<SignLine, 'network' | 'wallet'>): Wallet {
+    const known: Wallet = this.#wallets.get(walletKey(place)) ?? { byNonce: new Map(), signatures: new Map() }
+    this.#wallets.set(walletKey(place), known)
     return known
   }
 
   /** The next nonce of a wallet: that of the first transaction which is not on record. Undefined until it is opened. */
-  nextNonce(of: Pick<SignLine, 'network' | 'wallet'>): number | undefined {
-    return this.#walletOf(of).next
+  nextNonce(place: Pick<SignLine, 'network' | 'wallet'>): number | undefined {
+    return this.#walletOf(place).next
   }
 
   /** Why a line contradicts what is on record; undefined where it does not. */
@@ -309,8 +309,8 @@ export class Journal {
     return last?.kind === 'SIGN' ? last : undefined
   }
 
-  signedAt(of: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): NonceLine | undefined {
-    return this.#walletOf(of).byNonce.get(of.nonce)
+  signedAt(place: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): NonceLine | undefined {
+    return this.#walletOf(place).byNonce.get(place.nonce)
   }
 
   /** Whether the journal says this already: the change was applied, or the nonce was used for this at no lower fee. */
@@ -321,16 +321,16 @@ export class Journal {
     return before?.kind === line.kind && BigInt(before.fee) >= BigInt(line.fee)
   }
 
-  signatureOf(of: Pick<SignatureLine, 'network' | 'wallet' | 'digest'>): Hex | undefined {
-    return this.#walletOf(of).signatures.get(of.digest)
+  signatureOf(place: Pick<SignatureLine, 'network' | 'wallet' | 'digest'>): Hex | undefined {
+    return this.#walletOf(place).signatures.get(place.digest)
   }
 
-  leftSince(network: string, at: string): Left[] {
+  leftSince(network: string, since: string): Left[] {
     // Oldest first: what is older than the longest possible window is forgotten.
     const isOld = ({ at: then }: Left) => Date.parse(then) < Date.now() - WINDOW_MS_MAX
     while (this.#left.length > 0 && isOld(this.#left[0]!)) this.#left.shift()
-    const first = this.#left.findLastIndex((one) => one.at < at) + 1
-    return this.#left.slice(first).filter((one) => one.network === network)
+    const first = this.#left.findLastIndex((before) => before.at < since) + 1
+    return this.#left.slice(first).filter((spending) => spending.network === network)
   }
 
   /** Appends a line, and returns once it is on the disk; without one, once all that was read is. */

@@ -1,15 +1,13 @@
-import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { atEnd } from '../test/support.ts'
 import type { SignerConfig } from './config.ts'
 import { Journal } from './journal.ts'
 import { foresee, Refused, requireNotStopped, steadyClock, type PaymentToJudge } from './rules.ts'
+import { atEnd, ownFolder } from '../test/at-end.ts'
 
 test('only a folder that can be searched and does not have the stop file lets anything out', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-stop-'))
-  atEnd(() => rm(folder, { recursive: true }))
+  const folder = await ownFolder()
   const stopFile = join(folder, 'stop')
   const judge = () => requireNotStopped(stopFile)
   expect(judge).not.toThrow()
@@ -53,8 +51,7 @@ test('a question about more payments than a worker has in a round is refused bef
 })
 
 test("an earlier version's VOID is no ALLOW: it counts for what was signed alone, and the rest is asked for again", async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'journal-'))
-  atEnd(() => rm(folder, { recursive: true }))
+  const folder = await ownFolder()
   const path = join(folder, 'journal')
   const of = { at: '2026-01-02T00:00:00.000Z', network: 'ETHEREUM', wallet: '0x1' }
   const [unsigned, made] = ['019b0000-0000-7000-8000-000000000001', '019b0000-0000-7000-8000-000000000002']

@@ -102,7 +102,7 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
   return { line, transaction, network }
 }
 
-/** The line does not contradict the journal. */
+/** Throws Early or Refused unless the line agrees with the journal. */
 export function requireNoConflict(journal: Journal, line: Parameters<Journal['conflictOf']>[0]): void {
   const conflict = journal.conflictOf(line)
   if (conflict === undefined) return
@@ -111,7 +111,7 @@ export function requireNoConflict(journal: Journal, line: Parameters<Journal['co
   throw isEarly ? new Early(conflict) : new Refused(conflict)
 }
 
-/** The transfer is on record, or from a time of which the journal knows everything. */
+/** Throws Refused unless the transfer is on record, or from a time of which the journal knows everything. */
 function requireInJournal(journal: Journal, network: string, transferId: string): void {
   const objection = journal.objectionTo(network, transferId)
   demand(objection === undefined, objection!)
@@ -125,8 +125,8 @@ interface Leaving {
 }
 
 /**
- * A payment that was foreseen: it counts in windows until it is signed, or for a minute. One that cannot be signed yet is foreseen
- * again and again, and leaves room for others in between.
+ * A payment that was foreseen: it counts in windows until it is signed, or for a minute. One that cannot be signed yet is
+ * foreseen again and again, and leaves room for others in between.
  */
 export interface Foreseen extends Leaving {
   network: string
@@ -171,15 +171,15 @@ export function foresee(
         until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
       }
       counted.delete(accepted.id)
-      const all = [...[...counted.values()].filter((one) => one.network === payment.network), own]
+      const leaving = [...[...counted.values()].filter((other) => other.network === payment.network), own]
       const left = leftOf.get(network) ?? leftWithin(network, journal, now)
       leftOf.set(network, left)
-      requireWithinWindows(network, left, all)
+      requireWithinWindows(network, left, leaving)
       counted.set(accepted.id, own)
       foreseen.set(accepted.id, own)
       return null
     } catch (error) {
-      // What cannot be read is refused alone.
+      // An unreadable payment is refused alone.
       return (error as Error).message
     }
   })
@@ -231,12 +231,12 @@ function acceptedIn(text: string): Accepted {
   const members = JSON.parse(text) as (string | null)[]
   demand(Array.isArray(members) && members.length >= 8, 'what was accepted cannot be read')
   const [customer_id, id, , asset, amount, network, destination, memo] = members
-  for (const one of [customer_id, id, asset, amount, network, destination])
-    demand(typeof one === 'string', 'what was accepted cannot be read')
+  for (const member of [customer_id, id, asset, amount, network, destination])
+    demand(typeof member === 'string', 'what was accepted cannot be read')
   return { customer_id, id, asset, amount, network, destination, memo } as Accepted
 }
 
-/** The bytes pay exactly what was accepted, and nothing else. */
+/** Throws Refused unless the bytes pay exactly what was accepted. */
 function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex): void {
   const disagreement = unlessUnreadable(() =>
     disagreementOf(
@@ -255,7 +255,7 @@ function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex):
   demand(disagreement === undefined, `it does not pay what was accepted: ${disagreement!}`)
 }
 
-/** A process with an acceptance key accepted it, and enough approvers of the configuration have signed it. */
+/** Throws Refused unless a process with an acceptance key accepted it and enough configured approvers signed it. */
 function requireAccepted(
   config: SignerConfig,
   network: SignerNetwork,
@@ -278,13 +278,13 @@ function requireAccepted(
         const least = parseAmount(from, accepted.decimals) ?? 0n
         return asset === accepted.asset && accepted.units >= least
       })
-      .map((one) => one.required),
+      .map((rule) => rule.required),
   )
   const approving = new Set<string>()
   for (const decision of decisions) {
     if (!isAbout(decision.text, accepted)) continue
     const key = config.approvers.find(
-      (one) => objectionToSignature(decision.text, decision.signed, one) === undefined,
+      (approver) => objectionToSignature(decision.text, decision.signed, approver) === undefined,
     )
     if (key === undefined) continue
     const { decision: word } = JSON.parse(decision.text) as { decision: string }
@@ -300,19 +300,22 @@ function requireAccepted(
 /** Whether a statement that approvers sign is about this payment, whatever else it says. */
 function isAbout(text: string, accepted: Accepted): boolean {
   const { statement, customer_id, subject } = JSON.parse(text) as Record<string, unknown>
-  const of = Object(subject) as Record<string, unknown>
+  const payment = Object(subject) as Record<string, unknown>
   const members = ['id', 'asset', 'amount', 'network', 'destination', 'memo'] as const
   return (
     statement === 'bursar-approval/v1' &&
     customer_id === accepted.customer_id &&
-    of.type === 'transfer' &&
-    members.every((name) => of[name] === accepted[name])
+    payment.type === 'transfer' &&
+    members.every((name) => payment[name] === accepted[name])
   )
 }
 
-function countedIn(network: SignerNetwork, asset: string, all: readonly Leaving[]): bigint {
+function countedIn(network: SignerNetwork, asset: string, leaving: readonly Leaving[]): bigint {
   const isGas = asset === NETWORKS[network.network].gasAsset
-  return all.reduce((sum, one) => sum + (one.asset === asset ? one.units : 0n) + (isGas ? one.fee : 0n), 0n)
+  return leaving.reduce(
+    (sum, payment) => sum + (payment.asset === asset ? payment.units : 0n) + (isGas ? payment.fee : 0n),
+    0n,
+  )
 }
 
 const leftWithin = (network: SignerNetwork, journal: Journal, now: Date): bigint[] =>
@@ -321,7 +324,7 @@ const leftWithin = (network: SignerNetwork, journal: Journal, now: Date): bigint
     return countedIn(network, asset, journal.leftSince(network.network, since))
   })
 
-/** What has left, with these payments, is within each window. */
+/** Throws Refused unless what has left, with these payments, is within each window. */
 function requireWithinWindows(
   network: SignerNetwork,
   left: readonly bigint[],

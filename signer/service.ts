@@ -39,8 +39,8 @@ export class Signer {
   }
 
   /**
-   * The signed transaction. Throws Refused with the rule that forbids it, and BackEndFailure where the key cannot be used now: the
-   * journal has its line by then, and the same question is signed later.
+   * The signed transaction. Throws Refused with the rule that forbids it, and BackEndFailure where the key cannot be used
+   * now: the journal has its line by then, and the same question is signed later.
    */
   async sign(request: SignRequest): Promise<Hex> {
     const { line, transaction, network } = await this.#alone(async () => {
@@ -78,8 +78,8 @@ export class Signer {
   }
 
   /**
-   * Why each of these payments would be refused, before bytes of it are asked for; null where it would not be. Those count in the
-   * windows of the next ones for a minute, in which they may be asked for.
+   * Why each of these payments would be refused, before bytes of it are asked for; null where it would not be. Those count
+   * in the windows of the next ones for a minute, in which they may be asked for.
    */
   check(payments: readonly PaymentToJudge[]): Promise<(string | null)[]> {
     return this.#alone(async () =>
@@ -88,8 +88,8 @@ export class Signer {
   }
 
   /**
-   * Changes the journal by the approval of people, once: a repeat changes nothing. Returns the signed transaction of a FILL. Throws
-   * Refused without enough approvals, or where the journal contradicts it.
+   * Changes the journal by the approval of people, once: a repeat changes nothing. Returns the signed transaction of a FILL.
+   * Throws Refused without enough approvals, or where the journal contradicts it.
    */
   async change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<{ signed?: Hex }> {
     const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}

@@ -5,10 +5,9 @@
 import { createPrivateKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { json } from 'node:stream/consumers'
@@ -17,26 +16,24 @@ import { promisify } from 'node:util'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, keccak256, serializeTransaction, type Hex } from 'viem'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../test/anvil.ts'
-import { dieAtEachStep } from '../test/failures.ts'
+import { TOKEN_ABI, deployToken, ownAnvil } from '../test/anvil.ts'
+import { FAILURES, dieAtEachStep } from '../test/failures.ts'
 import { startKms, type Kms } from '../test/kms.ts'
 import { guideBlocks, HAS_SOFT_HSM, makeToken } from '../test/soft-hsm.ts'
 import {
-  atEnd,
-  cloneDatabase,
   credit,
   MASTER_KEYS,
   newCustomer,
   remoteCaller,
   ROW_MACS,
   runBursar,
-  spawnBursar,
-  startTestService,
+  ownTestService,
   type TestCustomer,
-  type TestService,
+  ownDatabase,
+  ownBursar,
 } from '../test/support.ts'
 import { hurryUnlocked } from '../test/work-off.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { evmAdapter } from '../chains/evm/adapter.ts'
@@ -50,8 +47,7 @@ import { transaction, type Database } from '../src/db/database.ts'
 import { newPrivateKey, publicPartOf, signStatement } from '../src/governance/approvals/approval-statement.ts'
 import { evidenceOf } from '../src/governance/approvals/signing-evidence.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
-import { RowMacs } from '../src/audit/row-macs.ts'
-import { sealWithdrawal } from '../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../src/audit/sealed-rows.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { guarded } from '../src/rails/payouts/signing-guards.ts'
@@ -61,30 +57,21 @@ import { Journal } from './journal.ts'
 import { Refused } from './rules.ts'
 import { serveSigner } from './serve.ts'
 import { Signer } from './service.ts'
+import { sealWithdrawal } from '../src/money/movements/accepted-withdrawals.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
+import { atEnd, ownFolder } from '../test/at-end.ts'
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 const CONFIRMATIONS = 2
 const ONE = 10n ** 18n
 
-let service: TestService
-let anvil: Anvil
-let USDG: Hex
-/** The private key of the processes that accept withdrawals. */
-let acceptanceKey: KeyObject
-let folder: string
 const approvers = [newPrivateKey(), newPrivateKey(), newPrivateKey()]
-
-beforeAll(async () => {
-  ;[service, anvil] = await Promise.all([startTestService(), startAnvil(1)])
-  USDG = await deployToken(anvil, 6)
-  acceptanceKey = generateKeyPairSync('ed25519').privateKey
-  folder = await mkdtemp(join(tmpdir(), 'bursar-signer-'))
-})
-afterAll(async () => {
-  await anvil?.stop()
-  await service.close()
-  await rm(folder, { recursive: true, force: true })
-})
+const service = await ownTestService()
+const anvil = await ownAnvil(1)
+const USDG = await deployToken(anvil, 6)
+/** The private key of the processes that accept withdrawals. */
+const acceptanceKey = generateKeyPairSync('ed25519').privateKey
+const folder = await ownFolder()
 
 const publicJwk = (key: KeyObject) => {
   const { d: _, ...jwk } = key.export({ format: 'jwk' })
@@ -180,6 +167,7 @@ function networksOn(
       signer: client,
       confirmations: CONFIRMATIONS,
       maxFeePerGasCeiling: '100',
+      withdrawals: withdrawalReader,
       tokens: { USDG },
       pollMs: 10,
     },
@@ -880,22 +868,19 @@ test('a journal is open in one process; where it is in two, each nonce is signed
 })
 
 describe('killed', () => {
-  test.each(['BEFORE', 'AFTER'] as const)(
-    '%s each step of the worker, each payment is made once',
-    async (failure) => {
-      const [customer, signer] = [await newCustomer(service), await startSigner()]
-      await dieAtEachStep(failure, 15, async (failures) => {
-        const made = [await withdraw(customer, '0.5'), await withdraw(customer, '0.5')]
-        const own = networksOn(signer, signer.client, failures.database(service.db))
-        for (let round = 1; round <= 12 && !failures.died; round++) {
-          await step(own, failures.database(service.db)).catch(() => undefined)
-          await anvil.chain.mine({ blocks: 1 })
-        }
-        await settle(networksOn(signer, signer.client), made)
-        await requirePaidOnce(signer, made)
-      })
-    },
-  )
+  test.each(FAILURES)('%s each step of the worker, each payment is made once', async (failure) => {
+    const [customer, signer] = [await newCustomer(service), await startSigner()]
+    await dieAtEachStep(failure, 15, async (failures) => {
+      const made = [await withdraw(customer, '0.5'), await withdraw(customer, '0.5')]
+      const own = networksOn(signer, signer.client, failures.database(service.db))
+      for (let round = 1; round <= 12 && !failures.died; round++) {
+        await step(own, failures.database(service.db)).catch(() => undefined)
+        await anvil.chain.mine({ blocks: 1 })
+      }
+      await settle(networksOn(signer, signer.client), made)
+      await requirePaidOnce(signer, made)
+    })
+  })
 
   test.each(['before its journal is written', 'before its answer leaves'])('the signer, %s', async (when) => {
     const [customer, signer] = [await newCustomer(service), await startSigner()]
@@ -1367,8 +1352,7 @@ test('over TLS, only a client with a certificate of the authority is answered', 
 })
 
 test('the whole service with a signer: a deposit is swept with gas of its own wallet, and a withdrawal leaves', async () => {
-  const testNet = await startAnvil(31_337)
-  atEnd(() => testNet.stop())
+  const testNet = await ownAnvil(31_337)
   const { chain } = testNet
   const token = await deployToken(testNet, 6)
   const [hot, gas] = [generatePrivateKey(), generatePrivateKey()]
@@ -1423,16 +1407,14 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
   })
   const opened = openAt(hotWallet, 0)
   await (await signerClient({ socket: file('socket') })).change(opened, approvalsOf(opened, 1))
-  const database = await cloneDatabase()
-  atEnd(() => database.drop())
+  const database = await ownDatabase()
   const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
   const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
-  const bursar = await spawnBursar({
+  const bursar = await ownBursar({
     ...{ DATABASE_URL: database.url, BURSAR_NETWORKS_FILE: file('networks'), GAS_KEY: gas },
-    ...{ BURSAR_ACCEPTANCE_KEY_FILE: file('acceptance'), BURSAR_WORKER_INTERVAL_MS: '20' },
+    ...{ BURSAR_ACCEPTANCE_KEY_FILE: file('acceptance'), BURSAR_WORKER_INTERVAL_MS: '100' },
     DEPOSIT_KEY: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
   })
-  atEnd(() => bursar.end('SIGTERM'))
   const call = await remoteCaller(bursar.address, client)
   const asked = { profile_id, crypto_network: 'ETHEREUM' }
   const { body } = await call<{ address: Hex }>('POST', '/v2/transfer/deposit-addresses', asked)

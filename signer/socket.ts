@@ -4,8 +4,8 @@ import { createConnection, createServer, type Server } from 'node:net'
 import { signerClient, type SignerClient } from '../chains/evm/remote-signer.ts'
 
 /**
- * Listens at a unix socket, as the only process that does; the file of one that was killed is replaced. Throws an Error where
- * another process listens there, or the file is no socket.
+ * Listens at a unix socket, as the only process that does; the file of one that was killed is replaced. Throws an Error
+ * where another process listens there, or the file is no socket.
  */
 export async function listenAlone(path: string, server: Server = createServer()): Promise<Server> {
   if (await isAnswered(path)) throw new Error(`another process listens at ${path}`)

@@ -31,8 +31,8 @@ export const WalletSection = Closed({
 type WalletSection = Static<typeof WalletSection>
 
 /**
- * The wallet of a section of the signer's file. A key in a device or service is asked for its public key, and for a signature.
- * Throws an Error that names the field.
+ * The wallet of a section of the signer's file. A key in a device or service is asked for its public key, and for a
+ * signature. Throws an Error that names the field.
  */
 export async function openWallet(
   field: string,

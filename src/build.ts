@@ -1,17 +1,18 @@
 /**
- * Builds the service into `dist`: `main.js`, and beside it the parts that commands load when they need them. The parts contain
- * the packages too: a program of a few files starts in half the time that a thousand modules take, and needs no node_modules
- * but the embedded PostgreSQL. Nothing is minified, so that a stack trace can be read; the comments name the source files.
+ * Builds the service into `dist`: `main.js`, and beside it the parts that commands load when they need them. The parts
+ * contain the packages too: a program of a few files starts in half the time that a thousand modules take, and needs no
+ * node_modules but the embedded PostgreSQL. Nothing is minified, so that a stack trace can be read; the comments name the
+ * source files.
  */
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { ROOT, version } from './package.ts'
 
-const of = (path: string) => fileURLToPath(new URL(path, ROOT))
+const pathOf = (path: string) => fileURLToPath(new URL(path, ROOT))
 
 const { metafile } = await build({
-  absWorkingDir: of('.'),
+  absWorkingDir: pathOf('.'),
   entryPoints: ['src/main.ts'],
   bundle: true,
   splitting: true,
@@ -29,23 +30,26 @@ const { metafile } = await build({
   },
   metafile: true,
 })
-chmodSync(of('dist/main.js'), 0o755)
+chmodSync(pathOf('dist/main.js'), 0o755)
 
 // base32.js calls a constructor that Node warns of, except below node_modules (DEP0005).
-for (const path of Object.keys(metafile.outputs).filter((one) => one.endsWith('.js')))
-  writeFileSync(of(path), readFileSync(of(path), 'utf8').replace('return new Buffer(', 'return Buffer.from('))
+for (const path of Object.keys(metafile.outputs).filter((path) => path.endsWith('.js')))
+  writeFileSync(
+    pathOf(path),
+    readFileSync(pathOf(path), 'utf8').replace('return new Buffer(', 'return Buffer.from('),
+  )
 
 // What an earlier build has left.
 const built = new Set(Object.keys(metafile.outputs))
-for (const { name } of readdirSync(of('dist'), { withFileTypes: true }).filter((entry) => entry.isFile()))
-  if (!built.has(`dist/${name}`)) rmSync(of(`dist/${name}`))
+for (const { name } of readdirSync(pathOf('dist'), { withFileTypes: true }).filter((entry) => entry.isFile()))
+  if (!built.has(`dist/${name}`)) rmSync(pathOf(`dist/${name}`))
 
 // Swagger UI as this package publishes it. Swagger UI's own package also runs a tracker on installation.
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
-  cpSync(of(`node_modules/@fastify/swagger-ui/static/${name}`), of(`dist/swagger-ui/${name}`))
+  cpSync(pathOf(`node_modules/@fastify/swagger-ui/static/${name}`), pathOf(`dist/swagger-ui/${name}`))
 
 const { metafile: ofConsole } = await build({
-  absWorkingDir: of('.'),
+  absWorkingDir: pathOf('.'),
   entryPoints: ['console/src/main.tsx', 'console/src/style.css'],
   bundle: true,
   format: 'esm',
@@ -64,7 +68,7 @@ const folders = new Set(
   ),
 )
 const packages = [...folders].sort().map((folder) => ({
-  ...(JSON.parse(readFileSync(of(`${folder}package.json`), 'utf8')) as {
+  ...(JSON.parse(readFileSync(pathOf(`${folder}package.json`), 'utf8')) as {
     name: string
     version: string
     license: string
@@ -72,15 +76,15 @@ const packages = [...folders].sort().map((folder) => ({
   folder,
 }))
 const licences = packages.map(({ name, version, license, folder }) => {
-  const text = readdirSync(of(folder)).find((file) => /^(licen[cs]e|copying)/i.test(file))
-  return `${name} ${version} (${license})\n\n${text === undefined ? '' : readFileSync(of(folder + text), 'utf8')}`
+  const text = readdirSync(pathOf(folder)).find((file) => /^(licen[cs]e|copying)/i.test(file))
+  return `${name} ${version} (${license})\n\n${text === undefined ? '' : readFileSync(pathOf(folder + text), 'utf8')}`
 })
-writeFileSync(of('dist/licences.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`))
+writeFileSync(pathOf('dist/licences.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`))
 
 // What is in the program, for scanners: package.json names none of it, because nothing of it is installed.
 const purl = (name: string, version: string) => `pkg:npm/${name.replace('@', '%40')}@${version}`
 writeFileSync(
-  of('dist/sbom.cdx.json'),
+  pathOf('dist/sbom.cdx.json'),
   JSON.stringify(
     {
       bomFormat: 'CycloneDX',

@@ -110,7 +110,7 @@ export function describeError(error: unknown, depth = 0): unknown {
     ...(depth < DEPTH_MAX && cause !== undefined && { cause: describeError(cause, depth + 1) }),
     ...(depth < DEPTH_MAX &&
       Array.isArray(errors) && {
-        errors: errors.slice(0, ERRORS_MAX).map((one) => describeError(one, depth + 1)),
+        errors: errors.slice(0, ERRORS_MAX).map((error) => describeError(error, depth + 1)),
       }),
   }
 }

@@ -53,7 +53,7 @@ const postgres = optional((given) => {
   const { host, username, password, searchParams } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
   if (
     !/[\s#]|@.*@/s.test(`${authority}${rest}`) &&
-    [hosts, searchParams?.get('host')].some((one) => one?.includes(','))
+    [hosts, searchParams?.get('host')].some((part) => part?.includes(','))
   )
     throw new Error('names several hosts: give the address of the primary, or of a proxy that follows it')
   if (
@@ -72,8 +72,8 @@ const postgres = optional((given) => {
 
 /** Comma-separated IP addresses and networks in CIDR notation. */
 const addresses = optional((text) => {
-  for (const one of text.split(',')) {
-    const [, ip = '', prefix = '0'] = /^\s*([^/]+?)(?:\/(\d+))?\s*$/.exec(one) ?? []
+  for (const range of text.split(',')) {
+    const [, ip = '', prefix = '0'] = /^\s*([^/]+?)(?:\/(\d+))?\s*$/.exec(range) ?? []
     if (isIP(ip) === 0 || Number(prefix) > (isIP(ip) === 4 ? 32 : 128))
       throw new Error('must be comma-separated addresses or networks (10.0.0.1,10.1.0.0/16)')
   }
@@ -82,7 +82,7 @@ const addresses = optional((text) => {
 
 /** Comma-separated origins, each as a browser sends it. */
 const origins = optional((text) => {
-  if (!text.split(',').every((one) => URL.canParse(one) && new URL(one).origin === one))
+  if (!text.split(',').every((url) => URL.canParse(url) && new URL(url).origin === url))
     throw new Error(
       'must be comma-separated origins without a path (https://app.example,http://localhost:3000)',
     )

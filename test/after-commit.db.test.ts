@@ -5,7 +5,7 @@
  * commands by test/audit-commands.db.test.ts: a late statement is an assertion there.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { transaction, type Transaction } from '../src/db/database.ts'
 import type { DepositAddress } from '../src/money/records/deposit-address.ts'
 import type { AnyKind } from '../src/money/records/need.ts'
@@ -17,16 +17,8 @@ import { announceWire } from '../src/rails/wires/pending-wires.ts'
 import { recordWireDeposit } from '../src/rails/wires/record-wires.ts'
 import { setPolicy } from './policies.ts'
 import { sources } from './sources.ts'
-import {
-  fund,
-  newCustomer,
-  startTestService,
-  TEST_ORIGIN,
-  withdraw,
-  withdrawalOf,
-  type TestCustomer,
-  type TestService,
-} from './support.ts'
+import { fund, newCustomer, TEST_ORIGIN, withdraw, withdrawalOf, ownTestService } from './support.ts'
+import { partsOf } from '../src/db/parts.ts'
 
 /** The statements that the pool's connections sent behind a commit, and the number of commits. */
 const sent = { late: [] as string[], commits: 0 }
@@ -35,31 +27,24 @@ type Query = (...args: unknown[]) => unknown
 // oxlint-disable-next-line typescript/unbound-method -- it is called with its client
 const query = pg.Client.prototype.query as Query
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
-    const [statement] = args as [string | { text: string }]
-    const text = typeof statement === 'string' ? statement : statement.text
-    if (ended.has(this) && text !== 'rollback') sent.late.push(text)
-    if (text === 'commit') {
-      sent.commits++
-      ended.add(this)
-    }
-    return query.apply(this, args)
-  } as typeof pg.Client.prototype.query
-  service = await startTestService()
-  for (const pool of [service.db, ...service.nodes.list().map(({ db }) => db)])
-    pool.on('release', (_error, client) => void ended.delete(client))
-  ended = new WeakSet()
-  sent.late = []
-  customer = await newCustomer(service)
-  await fund(customer, '1000')
-})
-afterAll(async () => {
-  await service.close()
-  pg.Client.prototype.query = query as typeof pg.Client.prototype.query
-})
+pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+  const [statement] = args as [string | { text: string }]
+  const text = typeof statement === 'string' ? statement : statement.text
+  if (ended.has(this) && text !== 'rollback') sent.late.push(text)
+  if (text === 'commit') {
+    sent.commits++
+    ended.add(this)
+  }
+  return query.apply(this, args)
+} as typeof pg.Client.prototype.query
+const service = await ownTestService()
+for (const pool of [service.db, ...partsOf(service.db).map(({ db }) => db)])
+  pool.on('release', (_error, client) => void ended.delete(client))
+ended = new WeakSet()
+sent.late = []
+const customer = await newCustomer(service)
+await fund(customer, '1000')
+afterAll(() => void (pg.Client.prototype.query = query as typeof pg.Client.prototype.query))
 
 /** The kinds of records that movements write, by name. */
 async function writtenKinds(): Promise<Map<string, AnyKind>> {

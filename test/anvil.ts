@@ -16,6 +16,7 @@ import {
   type Hex,
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
+import { atEnd, endWithWorker } from './at-end.ts'
 
 /** Anvil's default mnemonic: its accounts are funded and its keys are public. */
 const MNEMONIC = 'test test test test test test test test test test test junk'
@@ -41,11 +42,19 @@ function anvilBinary(): string {
 const START_MS_MAX = 300_000
 const RECEIPT_EVERY_MS = 20
 
+/** A chain of the test, or of the file that calls this outside of its tests: it is stopped at the end. */
+export async function ownAnvil(chainId: number): Promise<Anvil> {
+  const anvil = await startAnvil(chainId)
+  atEnd(() => anvil.stop())
+  return anvil
+}
+
 /** Starts a separate chain on a free port. Every transaction makes a block, unless a test changes that. */
 export async function startAnvil(chainId: number) {
   const child = spawn(anvilBinary(), ['--port', '0', '--chain-id', String(chainId)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  endWithWorker(child)
   const ended = once(child, 'exit')
   const tooLong = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX)
   const rpcUrl = await new Promise<string>((resolve, reject) => {

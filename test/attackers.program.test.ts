@@ -6,22 +6,24 @@ import { gunzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import type { Database } from '../src/db/database.ts'
 import { Connections, connectionsMax } from '../src/http/connections.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {
   ROW_MACS,
-  atEnd,
-  cloneDatabase,
   newCustomer,
   onEveryNode,
   remoteCaller,
-  spawnBursar,
   startTestService,
   withdrawalOf,
+  ownTestService,
+  ownDatabase,
+  ownBursar,
 } from './support.ts'
+import { atEnd } from './at-end.ts'
+import { forCustomer } from '../src/db/parts.ts'
 
 /*
  * Attackers over HTTP, who have no token or only their own. Each test acts as the attacker and keeps the attacker's
@@ -60,8 +62,7 @@ const attackTimes = (count: number, port: number, bytes: string, from?: string) 
   Array.from({ length: count }, () => attack(port, bytes, from))
 
 async function listening(environment: Record<string, string> = {}) {
-  const service = await startTestService(environment)
-  atEnd(() => service.close())
+  const service = await ownTestService(environment)
   await service.app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = service.app.server.address() as AddressInfo
   const address = `http://127.0.0.1:${port}`
@@ -284,7 +285,7 @@ test('the slow reads of one customer leave connections and places to the others,
   for (let n = 0; n < 5; n++) expect((await victim.call('GET', balances)).status).toBe(200)
   await service.healthy()
 
-  const reads = vi.spyOn(service.nodes.of(mallory.customer_id), 'query')
+  const reads = vi.spyOn(forCustomer(service.db, mallory.customer_id), 'query')
   for (const { socket } of asked) socket.destroy()
   await expect.poll(() => openConnections(service.app), PATIENT).toBeLessThan(5)
   await lock.query('rollback')
@@ -298,8 +299,7 @@ test('the slow reads of one customer leave connections and places to the others,
 })
 
 test('a database without free connections and a process without descriptors give 503 and recover', async () => {
-  const service = await startTestService()
-  atEnd(() => service.close())
+  const service = await ownTestService()
   const { call, customer_id } = await newCustomer(service)
   const name = new URL(service.url).pathname.slice(1)
   await onEveryNode(`alter database ${name} connection limit 0`)
@@ -310,7 +310,7 @@ test('a database without free connections and a process without descriptors give
   expect(statuses).toEqual(new Set([503]))
   await onEveryNode(`alter database ${name} connection limit -1`)
   expect((await call('GET', '/v2/profiles')).status).toBe(200)
-  vi.spyOn(service.nodes.of(customer_id), 'query').mockImplementationOnce(() => {
+  vi.spyOn(forCustomer(service.db, customer_id), 'query').mockImplementationOnce(() => {
     throw Object.assign(new Error('connect EMFILE 127.0.0.1:5432'), { code: 'EMFILE' })
   })
   expect(await call('GET', '/v2/profiles')).toMatchObject({
@@ -352,13 +352,11 @@ test('the API document is rendered once, compressed, and not sent again to a cli
 })
 
 test('live mode has no /docs unless it is enabled, and the page then has no field for a secret', async () => {
-  const without = await startTestService({ BURSAR_MODE: 'live' })
-  atEnd(() => without.close())
+  const without = await ownTestService({ BURSAR_MODE: 'live' })
   for (const url of ['/docs', '/docs/', '/docs/json', '/docs/static/swagger-ui.css'])
     expect((await without.app.inject(url)).statusCode, url).toBe(404)
   expect((await without.app.inject('/problems/expired')).body).not.toContain('docs/')
-  const asked = await startTestService({ BURSAR_MODE: 'live', BURSAR_DOCS: 'true' })
-  atEnd(() => asked.close())
+  const asked = await ownTestService({ BURSAR_MODE: 'live', BURSAR_DOCS: 'true' })
   const { components } = (await asked.app.inject('/docs/json')).json<{
     components: { securitySchemes: object }
   }>()
@@ -427,8 +425,7 @@ describe('lists of large records', () => {
     )
 
   test('free objects have 8 KiB at most', async () => {
-    const service = await startTestService()
-    atEnd(() => service.close())
+    const service = await ownTestService()
     const { call } = await newCustomer(service)
     const make = (ref_id: string, note: string) =>
       call('POST', '/v2/identity/identities', {
@@ -444,8 +441,7 @@ describe('lists of large records', () => {
   })
 
   test('have as many records as their limit; the cursor goes on without a gap', async () => {
-    const service = await startTestService()
-    atEnd(() => service.close())
+    const service = await ownTestService()
     const { call, customer_id } = await newCustomer(service)
     await insertLarge(service.db, customer_id, 150)
     for (const order of ['DESC', 'ASC']) {
@@ -466,17 +462,15 @@ describe('lists of large records', () => {
   })
 
   test('twelve simultaneous lists leave a process with a small heap alive', async () => {
-    const database = await cloneDatabase()
-    atEnd(database.drop)
+    const database = await ownDatabase()
     const { customer_id } = await createCustomer(database.db, 'Test')
     const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
     await insertLarge(database.db, customer_id, 300)
-    const bursar = await spawnBursar({
+    const bursar = await ownBursar({
       DATABASE_URL: database.url,
       BURSAR_WORKER: 'false',
       NODE_OPTIONS: '--max-old-space-size=192',
     })
-    atEnd(() => bursar.end('SIGTERM'))
     const call = await remoteCaller(bursar.address, client)
     const lists = await Promise.all(
       Array.from({ length: 12 }, async () => {

@@ -9,51 +9,38 @@ import { join } from 'node:path'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { expect, test } from 'vitest'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
 import { operatorName } from '../src/cli/command-line.ts'
-import {
-  fund,
-  newCustomer,
-  runBursar,
-  startTestService,
-  withdrawalOf,
-  type TestCustomer,
-  type TestService,
-} from './support.ts'
+import { fund, newCustomer, runBursar, withdrawalOf, ownTestService } from './support.ts'
 
-let service: TestService
-let customer: TestCustomer
 const ids: Record<string, string> = {}
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  const made = async (url: string, body: object) => {
-    const answer = await customer.call<{ id: string }>('POST', url, body)
-    expect(answer.status).toBe(200)
-    return answer.body.id
-  }
-  const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
-  ids.identity = await made('/v2/identity/identities', { ref_id: 'ada', person_details })
-  ids.account = await made('/v2/identity/accounts', { account: { identity_id: ids.identity } })
-  ids.customer = customer.customer_id
-  ids.profile = customer.profile_id
-  ids.client = customer.client_id
-  ids.other = (await createCustomer(service.db, 'Other')).customer_id
-  await fund(customer, '100')
-  ids.transfer = await made('/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
-  await service.db.query(
-    `insert into screenings (customer_id, kind, subject, id, created_at, state, attempts, detail)
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const made = async (url: string, body: object) => {
+  const answer = await customer.call<{ id: string }>('POST', url, body)
+  expect(answer.status).toBe(200)
+  return answer.body.id
+}
+const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
+ids.identity = await made('/v2/identity/identities', { ref_id: 'ada', person_details })
+ids.account = await made('/v2/identity/accounts', { account: { identity_id: ids.identity } })
+ids.customer = customer.customer_id
+ids.profile = customer.profile_id
+ids.client = customer.client_id
+ids.other = (await createCustomer(service.db, 'Other')).customer_id
+await fund(customer, '100')
+ids.transfer = await made('/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
+await service.db.query(
+  `insert into screenings (customer_id, kind, subject, id, created_at, state, attempts, detail)
      values ($1, 'WITHDRAWAL', $2, $3, clock_timestamp(), 'REJECTED', 1, 'it said REJECT')`,
-    [customer.customer_id, ids.transfer, randomUUID()],
-  )
-  ids.file = join(tmpdir(), `${ids.other}.csv`)
-  ids.policy = join(tmpdir(), `${ids.other}.json`)
-  await writeFile(ids.policy, '{"rules":[{"action":"BLOCK","match":{"assets":["BTC"]}}]}')
-  await writeFile(ids.file, '1704067200,1,1,1,1,1,1\n1704067260,2,2,2,2,1,1\n')
-})
-afterAll(() => service.close())
+  [customer.customer_id, ids.transfer, randomUUID()],
+)
+ids.file = join(tmpdir(), `${ids.other}.csv`)
+ids.policy = join(tmpdir(), `${ids.other}.json`)
+await writeFile(ids.policy, '{"rules":[{"action":"BLOCK","match":{"assets":["BTC"]}}]}')
+await writeFile(ids.file, '1704067200,1,1,1,1,1,1\n1704067260,2,2,2,2,1,1\n')
 
 /** Commands that change nothing. */
 const READS = [

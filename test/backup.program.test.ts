@@ -17,8 +17,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { InstalledPostgres, POSTGRES_PROGRAMS } from './installed-postgres.ts'
-import { atEnd, BASE_URL, DESTINATION, ENVIRONMENT, PROGRAM, remoteCaller, spawnBursar } from './support.ts'
+import { BASE_URL, DESTINATION, ENVIRONMENT, PROGRAM, remoteCaller, spawnBursar } from './support.ts'
 import type { BursarProcess, RemoteCaller } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 if (POSTGRES_PROGRAMS === undefined)
   console.warn(
@@ -29,7 +30,7 @@ const CLIENTS = 12
 const SETTINGS = {
   // The token issuer stays the same although the port changes.
   BURSAR_BASE_URL: BASE_URL,
-  BURSAR_WORKER_INTERVAL_MS: '20',
+  BURSAR_WORKER_INTERVAL_MS: '100',
   // Slow enough that some withdrawals are pending in every backup.
   BURSAR_SIMULATED_CONFIRMATION_MS: '1000',
 }
@@ -216,14 +217,14 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
       expect((await call('POST', '/v2/sandbox/fiat-deposits', deposit)).status).toBe(200)
 
       const clients = new Clients(call, credentials)
-      await clients.go(100)
+      await clients.go(40)
       await source.run('pg_basebackup', ['--pgdata', base, '--checkpoint=fast', '--wal-method=stream'])
-      await clients.go(200)
+      await clients.go(60)
       before = [...clients.acknowledged.values()]
       await source.run('pg_dump', ['--format=custom', '--file', dump, ownerUrlOn(source)])
       // More withdrawals were acknowledged meanwhile, so the dump was made under load.
       expect(clients.acknowledged.size).toBeGreaterThan(before.length)
-      await clients.go(200)
+      await clients.go(60)
       await clients.stop()
       acknowledged = clients.acknowledged
     } finally {
@@ -332,8 +333,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
 })
 
 test('a copy of the folder of a stopped Bursar with its embedded PostgreSQL is a backup', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-backup-'))
-  atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  const folder = await ownFolder()
   await promisify(execFile)('chmod', ['755', folder])
   const [dataDir, copy] = [join(folder, 'data'), join(folder, 'copy')]
   const first = await start({ BURSAR_DATA_DIR: dataDir })

@@ -40,7 +40,7 @@ async function main(): Promise<void> {
 }
 
 async function test(nodes: string): Promise<void> {
-  const projects = ['database', 'program', 'chains'].flatMap((name) => ['--project', name])
+  const projects = ['core', 'database', 'program', 'chains'].flatMap((name) => ['--project', name])
   // Its thief works and is undone in one transaction of one session, which on a cluster reaches the coordinator's tables alone.
   const leftOut = ['--exclude', 'test/thief.slow.test.ts']
   const args = ['vitest', 'run', ...projects, ...leftOut, ...process.argv.slice(2)]

@@ -7,7 +7,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { transaction } from '../src/db/database.ts'
 import { momentAt, readClock } from '../src/db/ids.ts'
 import { completeDocument } from '../src/governance/policy/policy-document.ts'
@@ -20,7 +20,7 @@ import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
-import { readSettings, SETTINGS, SettingsError } from '../src/settings.ts'
+import { SETTINGS } from '../src/settings.ts'
 import { setRewardRate } from '../src/resources/statements/reward-rates.ts'
 import { CLUSTER, queryNodes } from './cluster.ts'
 import { move } from './history.ts'
@@ -28,7 +28,6 @@ import {
   ROW_MACS,
   actionsOfCommands,
   asAdmin,
-  atEnd,
   cloneDatabase,
   createDatabase,
   type Ended,
@@ -43,14 +42,16 @@ import {
   withdrawalOf,
   withoutOperators,
   MASTER_KEYS,
+  ownDatabase,
 } from './support.ts'
+import { atEnd } from './at-end.ts'
+import { NOBODY } from './matchers.ts'
+import { BAD_SETTINGS } from './bad-settings.ts'
 
 // The commands: arguments, settings, output and exit codes.
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
 let database: TestDatabase
 let dataDir: string
@@ -173,117 +174,14 @@ test.each<[string, string, RegExp]>([
 })
 
 describe('settings', () => {
-  const BAD: Record<keyof typeof SETTINGS, string[]> = {
-    DATABASE_URL: [
-      'secret-word',
-      'http://secret-word@host/db',
-      'postgres://',
-      'postgres://u:secret-word@/db',
-      'postgres://u:secret-word#1@host/db',
-      'postgres://u:secret-word/1@host/db',
-      'postgres://u:secret-word 1@host/db',
-      'postgres://u:secret-word%@host/db',
-      'postgres://u:secret-word@a:5432,b:5432/db',
-      'postgres://u:secret-word@host/db?sslmode=prefer',
-    ],
-    BURSAR_MIGRATIONS_DATABASE_URL: ['secret-word', 'mysql://secret-word@host/db'],
-    HOST: ['not a host', 'http://127.0.0.1'],
-    PORT: ['http', '-1', '65536', '80.5', '1e3', '0x50'],
-    BURSAR_DATA_DIR: [], // Any text can name a folder. A folder that cannot be created is reported on use, see below.
-    BURSAR_MODE: ['production', 'LIVE'],
-    BURSAR_BASE_URL: ['bursar.example', 'ftp://bursar.example', 'https://', 'https://bursar.example/?a=b'],
-    BURSAR_MASTER_KEY_FILE: [],
-    BURSAR_ACCEPTANCE_KEY_FILE: [], // Any text can name a file.
-    BURSAR_MASTER_KEY: [], // An invalid key is reported on use, see below.
-    BURSAR_WORKER: ['maybe', '2'],
-    BURSAR_WORKER_INTERVAL_MS: ['9', '60001', '1s'],
-    BURSAR_NETWORKS_FILE: [], // Any text can name a file. An unreadable file is reported on use.
-    BURSAR_BANK_FILE: [], // The same.
-    BURSAR_SIMULATED_CONFIRMATION_MS: ['-1', '3600001'],
-    BURSAR_SIMULATED_HOLD_MS: ['-1', '3600001'],
-    BURSAR_SIMULATED_PRICE_DAYS: ['-1', '91'],
-    BURSAR_EVENTS_KEPT_DAYS: ['6', '36501', '90d'],
-    BURSAR_WEBHOOK_ATTEMPTS_KEPT_DAYS: ['6', '36501'],
-    BURSAR_TOKEN_TTL_SECONDS: ['0', '86401', 'NaN'],
-    BURSAR_OAUTH_ISSUER: ['issuer', 'mailto:issuer@example.com', 'https://issuer.example/#a'],
-    BURSAR_OAUTH_AUDIENCE: [], // Any text.
-    BURSAR_OAUTH_TOKEN_TYPE: ['JWT', 'at'],
-    BURSAR_OAUTH_CUSTOMER_CLAIM: [], // Any text.
-    BURSAR_OAUTH_SCOPE_CLAIM: [], // Any text.
-    BURSAR_OAUTH_SCOPE_PREFIX: [], // Any text.
-    BURSAR_OPENID_ISSUER: ['login.example', 'ftp://login.example', 'https://login.example/?a=b'],
-    BURSAR_OPENID_CLIENT_ID: [], // Any text.
-    BURSAR_OPENID_CLIENT_SECRET_FILE: [], // Any text can name a file.
-    BURSAR_DATABASE_CONNECTIONS: ['3', '501'],
-    BURSAR_STATEMENT_TIMEOUT_MS: ['99', '600001'],
-    BURSAR_REQUEST_TIMEOUT_MS: ['99', '600001'],
-    BURSAR_REQUESTS_MAX: ['0', '100001'],
-    BURSAR_CONNECTIONS_PER_ADDRESS: ['-1', '20001'],
-    BURSAR_RATE_LIMIT_PER_SECOND: ['-1', '100001', '0.5'],
-    BURSAR_RATE_LIMIT_BURST: ['0', '1000001'],
-    BURSAR_CUSTOMER_RATE_LIMIT_PER_SECOND: ['-1', '1000001'],
-    BURSAR_CUSTOMER_CHANGES_PER_DAY: ['-1', '1.5'],
-    BURSAR_TOKEN_FAILURES_PER_MINUTE: ['-1', '100001'],
-    BURSAR_TRUSTED_PROXIES: ['proxy.example', '10.0.0.0/33', '10.0.0.1,', '::1/129', 'true'],
-    BURSAR_CORS_ORIGINS: ['*', 'https://a.example/', 'https://a.example,b.example', 'https://A.example'],
-    BURSAR_WEBHOOK_SOURCE: ['two words', 'a'.repeat(201)],
-    BURSAR_WEBHOOK_ALLOWED_NETWORKS: ['intranet.example', '10.0.0.0/33', '10.0.0.1,'],
-    BURSAR_SCREENING_URL: ['screening.example', 'ftp://screening.example', 'https://screening.example/?a=b'],
-    BURSAR_SCREENING_SECRET_FILE: [], // Any text can name a file.
-    BURSAR_SCREENING_TIMEOUT_MS: ['99', '30001', '3s'],
-    BURSAR_CONVERT_USDC: ['maybe', '2'],
-    BURSAR_DOCS: ['maybe', '2'],
-    BURSAR_CONSOLE: ['maybe', '2'],
-    BURSAR_DRAIN_DELAY_MS: ['-1', '600001'],
-    BURSAR_SHUTDOWN_TIMEOUT_MS: ['999', '600001'],
-    BURSAR_METRICS_HOST: ['not a host', 'http://127.0.0.1'],
-    BURSAR_METRICS_PORT: ['metrics', '-1', '65536'],
-    BURSAR_LOG_LEVEL: ['loud', 'INFO'],
-    BURSAR_LOG_FORMAT: ['pretty', 'TEXT'],
-    BURSAR_LOG_REQUESTS: ['maybe', '2'],
-  }
-
-  test.each(Object.entries(BAD).flatMap(([name, values]) => values.map((value) => [name, value] as const)))(
-    '%s=%s is refused',
-    (name, value) => {
-      const read = () => readSettings({ [name]: value })
-      expect(read).toThrow(SettingsError)
-      expect(read).toThrow(new RegExp(`^${name}: [^\n]+$`))
-      expect(read).not.toThrow('secret-word')
-    },
-  )
-
-  test.each([
-    ['postgres://u:p@a,b/db', /several hosts/],
-    ['postgres://u:p@x/db?host=a,b', /several hosts/],
-    ['postgres://u:p@ss/word@host/db', /percent-encoded/],
-    ['postgres://u:p@host/db?sslmode=prefer', /an sslmode that is none of disable, .*verify-full/],
-  ])('%s is refused with the reason', (DATABASE_URL, reason) => {
-    expect(() => readSettings({ DATABASE_URL })).toThrow(reason)
-  })
-
-  test.each([
-    ['postgres://u:p@/db?host=/run/postgresql', 'postgres://u:p@localhost/db?host=/run/postgresql'],
-    ['postgresql:///db?host=/run/postgresql', 'postgresql://localhost/db?host=/run/postgresql'],
-    [' postgres://u:p%40%2F%3A%25@h/db ', 'postgres://u:p%40%2F%3A%25@h/db'],
-    ['postgres://u:p@%2Frun%2Fpostgresql/db', 'postgres://u:p@%2Frun%2Fpostgresql/db'],
-  ])('%s names a database', (DATABASE_URL, databaseUrl) => {
-    expect(readSettings({ DATABASE_URL }).databaseUrl).toBe(databaseUrl)
-  })
-
   test('bad and unknown settings stop the start, with a line for each', async () => {
-    const bad = Object.entries(BAD).filter(([, values]) => values.length > 0)
+    const bad = Object.entries(BAD_SETTINGS).filter(([, values]) => values.length > 0)
     const environment = Object.fromEntries(bad.map(([name, values]) => [name, values[0]]))
     const ended = await bursar(['serve'], { ...environment, BURSAR_PROT: '8080' })
     expectRefused(ended, [
       /^BURSAR_PROT: no such setting$/,
       ...bad.map(([name]) => new RegExp(`^${name}: [^{}]{10,}$`)),
     ])
-  })
-
-  test('an empty setting counts as not set', () => {
-    const empty = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, '']))
-    expect(readSettings(empty)).toEqual({ ...readSettings({}), environment: empty })
   })
 
   test.each<[string, Environment, RegExp]>([
@@ -331,8 +229,7 @@ describe('settings', () => {
   })
 
   test('a worker without the settings of screening does not start, until the owner of the schema waives it', async () => {
-    const own = await cloneDatabase()
-    atEnd(own.drop)
+    const own = await ownDatabase()
     await requireScreening(own.db, TEST_ORIGIN)
     const alone = { DATABASE_URL: own.url, PORT: '0' }
     expectRefused(await bursar(['serve'], alone), [
@@ -353,8 +250,7 @@ describe('settings', () => {
   })
 
   test('a port in use leaves no connection to the database and nothing in it', async () => {
-    const own = await cloneDatabase()
-    atEnd(own.drop)
+    const own = await ownDatabase()
     const PORT = await takenPort()
     expectRefused(await bursar(['serve'], { PORT, DATABASE_URL: own.url }), [/^PORT: /])
     // A cluster has sessions of its own.
@@ -980,8 +876,7 @@ describe('statements and rewards', () => {
 
 describe('serve', () => {
   test('on an empty database makes a working demo, once; verify finds it clean', async () => {
-    const own = await cloneDatabase()
-    atEnd(own.drop)
+    const own = await ownDatabase()
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
     const environment = { DATABASE_URL: own.url, BURSAR_DATA_DIR: folder }
@@ -1179,8 +1074,7 @@ describe('serve', () => {
   }
 
   test('of many simultaneous starts one makes the demo, and the file has its credentials', async () => {
-    const own = await cloneDatabase()
-    atEnd(own.drop)
+    const own = await ownDatabase()
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
     const db = own.db
@@ -1201,8 +1095,7 @@ describe('serve', () => {
   })
 
   test('makes no demo when the credentials cannot be written', async () => {
-    const own = await cloneDatabase()
-    atEnd(own.drop)
+    const own = await ownDatabase()
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
     await writeFile(join(folder, 'file'), '')
@@ -1212,8 +1105,7 @@ describe('serve', () => {
   })
 
   test('prints its address and commands to paste', async () => {
-    const own = await cloneDatabase()
-    atEnd(own.drop)
+    const own = await ownDatabase()
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
     const environment = {
@@ -1247,8 +1139,7 @@ describe('serve', () => {
   })
 
   test('in live mode makes no demo, has no sandbox and is connected to no network', async () => {
-    const own = await cloneDatabase()
-    atEnd(own.drop)
+    const own = await ownDatabase()
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
     const environment = { DATABASE_URL: own.url, BURSAR_DATA_DIR: folder, BURSAR_MODE: 'live' }

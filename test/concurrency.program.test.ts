@@ -6,54 +6,42 @@
  * 4. the balance falls by the sum of the successes, and by nothing else;
  * 5. a guaranteed fee is used once.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { parseAmount } from '../src/contract/assets/amount.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
-import { verifyAuditChains } from '../src/audit/audit-chains.ts'
+import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
-import { ROW_MACS, BASE_URL, cloneDatabase, credit, remoteCaller, spawnBursar } from './support.ts'
-import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
+import { ROW_MACS, BASE_URL, credit, remoteCaller, spawnBursar, ownDatabase } from './support.ts'
+import type { BursarProcess } from './support.ts'
+import { ownFolder } from './at-end.ts'
 
 const CLIENTS = 64
 
-let database: TestDatabase
-let dataDir: string
-let customer: { customer_id: string; profile_id: string }
 const processes: BursarProcess[] = []
-/** One per process. */
-let callers: RemoteCaller[]
 
-beforeAll(async () => {
-  database = await cloneDatabase()
-  dataDir = await mkdtemp(join(tmpdir(), 'bursar-concurrency-'))
-  customer = await createCustomer(database.db, 'Test')
-  const client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
-  const start = async () => {
-    const started = await spawnBursar({
-      DATABASE_URL: database.url,
-      BURSAR_DATA_DIR: dataDir,
-      // Both processes name the same token issuer.
-      BURSAR_BASE_URL: BASE_URL,
-      BURSAR_WORKER_INTERVAL_MS: '20',
-      BURSAR_SIMULATED_CONFIRMATION_MS: '100',
-    })
-    processes.push(started)
-    return remoteCaller(started.address, client)
-  }
-  callers = await Promise.all([start(), start()])
-})
-afterAll(async () => {
-  await Promise.all(processes.map((process) => process.end('SIGKILL')))
-  await database.drop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+const database = await ownDatabase()
+const dataDir = await ownFolder()
+const customer = await createCustomer(database.db, 'Test')
+const client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
+const start = async () => {
+  const started = await spawnBursar({
+    DATABASE_URL: database.url,
+    BURSAR_DATA_DIR: dataDir,
+    // Both processes name the same token issuer.
+    BURSAR_BASE_URL: BASE_URL,
+    BURSAR_WORKER_INTERVAL_MS: '20',
+    BURSAR_SIMULATED_CONFIRMATION_MS: '100',
+  })
+  processes.push(started)
+  return remoteCaller(started.address, client)
+}
+/** One per process. */
+const callers = await Promise.all([start(), start()])
+afterAll(() => Promise.all(processes.map((process) => process.end('SIGKILL'))))
 
 interface Answer {
   status: number
@@ -89,7 +77,7 @@ const cents = (text: string) => parseAmount(text, 2)!
 const sumOf = (transfers: Transfer[]) => transfers.reduce((sum, { total }) => sum + cents(total), 0n)
 
 async function available(asset = 'USD'): Promise<bigint> {
-  const balance = await callers[0]!<{ available: string }>(
+  const balance = await callers[0]<{ available: string }>(
     'GET',
     `/v2/profiles/${customer.profile_id}/balances/${asset}`,
   )
@@ -211,16 +199,12 @@ test('with funds for some, the balance falls until no request fits, and never be
 test('a guaranteed fee is used by one withdrawal', async () => {
   await fund('1000')
   const terms = withdrawal('2', 'quote')
-  const quote = await callers[1]!<{ id: string; fee: string }>(
-    'POST',
-    '/v2/transfer/fees/crypto-withdrawal',
-    {
-      asset: terms.asset,
-      crypto_network: terms.crypto_network,
-      destination_address: terms.destination_address,
-      amount: terms.amount,
-    },
-  )
+  const quote = await callers[1]<{ id: string; fee: string }>('POST', '/v2/transfer/fees/crypto-withdrawal', {
+    asset: terms.asset,
+    crypto_network: terms.crypto_network,
+    destination_address: terms.destination_address,
+    amount: terms.amount,
+  })
   expect(quote.status).toBe(200)
   const answers = await withdrawAll(
     Array.from({ length: CLIENTS }, (_, index) => ({

@@ -19,8 +19,9 @@ import { credentialsFile, type SandboxCredentials } from '../src/program/demo/cr
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { SETTINGS } from '../src/settings.ts'
 import { freePort } from './free-port.ts'
-import { atEnd, cloneDatabase, DESTINATION, ENVIRONMENT, remoteCaller, spawnBursar } from './support.ts'
+import { cloneDatabase, DESTINATION, ENVIRONMENT, remoteCaller, spawnBursar } from './support.ts'
 import type { BursarProcess, TestDatabase } from './support.ts'
+import { atEnd } from './at-end.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')

@@ -24,8 +24,9 @@ import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { magicAddress, type MagicOutcome } from '../src/networks/simulated/magic-addresses.ts'
 import { EVERY_STEP } from './every-step.ts'
 import { SEED } from './seed.ts'
-import { atEnd, BASE_URL, DESTINATION, outputOf, remoteCaller, spawnBursar } from './support.ts'
+import { BASE_URL, DESTINATION, outputOf, remoteCaller, spawnBursar } from './support.ts'
 import type { BursarProcess, RemoteCaller } from './support.ts'
+import { atEnd } from './at-end.ts'
 
 const LOADERS = 24
 /** Withdrawals of each client without a pause. Then it makes few: on a busy machine a test lasts longer, and must not get more work by that. */

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dropAll } from '../src/cli/reset-sandbox.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import type { Database } from '../src/db/database.ts'
 import { makeDemo } from '../src/program/demo/make-demo.ts'
 import {
@@ -26,7 +26,6 @@ import { verify } from '../src/money/verify/verify.ts'
 import {
   MASTER_KEY,
   ROW_MACS,
-  atEnd,
   cloneDatabase,
   everyTable,
   runBursar,
@@ -34,15 +33,16 @@ import {
   testSettings,
   toldIn,
   WEBHOOK_SECRETS,
+  ownDatabase,
 } from './support.ts'
+import { ownFolder } from './at-end.ts'
 
 const SANDBOX = testSettings()
 const LIVE = testSettings({ BURSAR_MODE: 'live', BURSAR_MASTER_KEY: MASTER_KEY })
 const liveAt = (BURSAR_BASE_URL: string) => testSettings({ BURSAR_MODE: 'live', BURSAR_BASE_URL })
 
 async function newDatabase(): Promise<Database> {
-  const own = await cloneDatabase(3)
-  atEnd(own.drop)
+  const own = await ownDatabase(3)
   return own.db
 }
 
@@ -97,8 +97,7 @@ describe('a database of an older version, which has no stamp', () => {
 
   test('does not become live with the demo', async () => {
     const db = await newDatabase()
-    const dataDir = await mkdtemp(join(tmpdir(), 'bursar-deployment-'))
-    atEnd(() => rm(dataDir, { recursive: true, force: true }))
+    const dataDir = await ownFolder()
     const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
     await makeDemo(
       { db, ledger: new Ledger(db), networks, rowMacs: ROW_MACS, webhookSecrets: WEBHOOK_SECRETS },

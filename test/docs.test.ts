@@ -188,9 +188,7 @@ describe('links', () => {
 
 test('every code of a waiting withdrawal is documented with its label', () => {
   const page = read('docs/guides/waiting.md')
-  const labels = [
-    ...read('src/upkeep/metrics/database-gauges.ts').matchAll(/^ {2}([A-Z_]+): '([a-z_]+)',$/gm),
-  ]
+  const labels = [...read('src/upkeep/metrics/reason-labels.ts').matchAll(/^ {2}([A-Z_]+): '([a-z_]+)',$/gm)]
   expect(labels.length).toBeGreaterThan(20)
   for (const [, code, label] of labels) expect(page).toContain(`| \`${code}\` | \`${label}\` |`)
 })

@@ -1,15 +1,14 @@
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { checkConsole } from '../src/access/console/files.ts'
 import { judgeBackups, judgeHorizon } from '../src/db/check-database.ts'
 import { remedyForReaders } from '../src/keys/secret-file.ts'
 import { judgeNetwork } from '../src/rails/wallets/configured-networks.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { momentAt } from '../src/db/ids.ts'
 import { CLUSTER } from './cluster.ts'
@@ -21,31 +20,22 @@ import { newSigningSecret } from '../src/money/records/webhook-secrets.ts'
 import {
   ROW_MACS,
   asAdmin,
-  atEnd,
-  cloneDatabase,
   everyTable,
   MASTER_KEY,
   MASTER_KEYS,
   runBursar,
   serveBursar,
   signerOf,
-  type TestDatabase,
   TEST_ORIGIN,
   testSettings,
+  ownDatabase,
 } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 // `bursar doctor` on sound and on broken deployments.
 
-let database: TestDatabase
-let folder: string
-beforeAll(async () => {
-  database = await cloneDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'bursar-doctor-'))
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const database = await ownDatabase()
+const folder = await ownFolder()
 
 const bursar = (args: string[], environment: Record<string, string> = {}) =>
   runBursar(args, { BURSAR_DATA_DIR: folder, PORT: '0', ...environment })
@@ -69,11 +59,6 @@ async function doctor(environment: Record<string, string>) {
 
 /** The role of an address. Its name is not the same on each server. */
 const roleOf = (address: string) => new URL(address).username
-
-const ownFolder = async () => {
-  const own = await mkdtemp(join(folder, 'own-'))
-  return own
-}
 
 /** A server other than Bursar, which answers every request with this body. */
 async function stranger(body: (address: string) => object) {
@@ -196,8 +181,7 @@ test('screening without its settings, with a bad secret, and with payments that 
 })
 
 test('webhooks that fail for ten minutes or are disabled, and an allow-list that opens this machine', async () => {
-  const own = await cloneDatabase()
-  atEnd(own.drop)
+  const own = await ownDatabase()
   const { customer_id } = await createCustomer(own.db, 'Test')
   await own.owner.query(
     `insert into webhooks (customer_id, id, created_at, updated_at, name, url, event_types, payload, auth, rate_limit,
@@ -229,8 +213,7 @@ test('webhooks that fail for ten minutes or are disabled, and an allow-list that
 })
 
 test('ascending lists that are not available, or end long ago', async () => {
-  const untracked = await cloneDatabase()
-  atEnd(untracked.drop)
+  const untracked = await ownDatabase()
   await asAdmin(`alter database ${new URL(untracked.url).pathname.slice(1)} set track_activities = off`)
   const { found } = await doctor({ DATABASE_URL: untracked.url, BURSAR_DATA_DIR: await ownFolder() })
   expectFound(found, [/^FAIL ascending lists: track_activities is off in PostgreSQL: it must be on$/])
@@ -245,8 +228,7 @@ test('ascending lists that are not available, or end long ago', async () => {
 })
 
 test('a missing week, and rows of weeks without a partition', async () => {
-  const broken = await cloneDatabase()
-  atEnd(broken.drop)
+  const broken = await ownDatabase()
   const { rows } = await broken.owner.query<{ name: string }>(
     `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'events'::regclass order by 1 limit 2`,
   )
@@ -263,8 +245,7 @@ test('a missing week, and rows of weeks without a partition', async () => {
 })
 
 test('a master key that is missing, readable by others or different from the first', async () => {
-  const broken = await cloneDatabase()
-  atEnd(broken.drop)
+  const broken = await ownDatabase()
   await signerOf(broken.db)
   const own = await ownFolder()
   const file = join(own, 'key')
@@ -315,8 +296,7 @@ test('a console without links that others can open, and one that is not built', 
 })
 
 test('operators without an ADMIN, and those who cannot sign in', async () => {
-  const own = await cloneDatabase()
-  atEnd(own.drop)
+  const own = await ownDatabase()
   const ownData = await ownFolder()
   const operatorLines = async (environment: Record<string, string> = {}) =>
     (await doctor({ DATABASE_URL: own.url, BURSAR_DATA_DIR: ownData, ...environment })).found.filter((line) =>
@@ -354,8 +334,7 @@ test('operators without an ADMIN, and those who cannot sign in', async () => {
 })
 
 test('policies that cannot be trusted, or not be checked', async () => {
-  const broken = await cloneDatabase()
-  atEnd(broken.drop)
+  const broken = await ownDatabase()
   const own = await ownFolder()
   const policyLines = async (environment: Record<string, string> = {}) =>
     (await doctor({ DATABASE_URL: broken.url, BURSAR_DATA_DIR: own, ...environment })).found.filter((line) =>
@@ -585,8 +564,7 @@ test('a database that is down hides no other fault', async () => {
 })
 
 test('a newer schema, overdue work, an unreachable node and a different issuer', async () => {
-  const broken = await cloneDatabase()
-  atEnd(broken.drop)
+  const broken = await ownDatabase()
   await broken.db.query(
     `insert into outgoing_transfers (customer_id, transfer_id, network, state, due_at, created_at)
      values (gen_random_uuid(), gen_random_uuid(), 'ETHEREUM', 'HELD', now() - interval '1 hour', now())`,
@@ -735,8 +713,7 @@ test('a sandbox with a main network', async () => {
 
 /** A database without a recorded mode. */
 async function sandbox() {
-  const own = await cloneDatabase(2)
-  atEnd(own.drop)
+  const own = await ownDatabase(2)
   return own
 }
 
@@ -755,8 +732,7 @@ test('an empty database of a superuser', async () => {
 })
 
 test('a role that owns the schema, and a role with a privilege too many and one missing', async () => {
-  const own = await cloneDatabase()
-  atEnd(own.drop)
+  const own = await ownDatabase()
   const [role, owner] = [roleOf(own.url), roleOf(own.ownerUrl)]
   expectFound((await doctor({ DATABASE_URL: own.ownerUrl })).found, [
     new RegExp(

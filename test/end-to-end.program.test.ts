@@ -4,19 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createClient, type Client } from '@bursar/client'
+import { createClient } from '@bursar/client'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HAS_CHROMIUM, launchBrowser } from './browser.ts'
 import { installClient } from './packed.ts'
-import {
-  cloneDatabase,
-  DESTINATION,
-  runBursar,
-  spawnBursar,
-  type BursarProcess,
-  type TestDatabase,
-} from './support.ts'
+import { DESTINATION, runBursar, ownDatabase, ownBursar } from './support.ts'
+import { ownFolder } from './at-end.ts'
 
 // A sandbox as somebody starts it, used as somebody uses it: a real process with its demo, through `@bursar/client`.
 
@@ -36,32 +30,19 @@ interface Demo {
   orchestration_memo_id: string
 }
 
-let database: TestDatabase
-let folder: string
-let service: BursarProcess
-let demo: Demo
-let bursar: Client
-
-beforeAll(async () => {
-  database = await cloneDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'bursar-end-to-end-'))
-  service = await spawnBursar({
-    DATABASE_URL: database.url,
-    BURSAR_DATA_DIR: folder,
-    BURSAR_SIMULATED_PRICE_DAYS: '1',
-    BURSAR_SIMULATED_CONFIRMATION_MS: '100',
-  })
-  demo = JSON.parse(await readFile(join(folder, 'sandbox-credentials.json'), 'utf8')) as Demo
-  bursar = createClient({
-    baseUrl: demo.base_url,
-    clientId: demo.client_id,
-    clientSecret: demo.client_secret,
-  })
+const database = await ownDatabase()
+const folder = await ownFolder()
+const service = await ownBursar({
+  DATABASE_URL: database.url,
+  BURSAR_DATA_DIR: folder,
+  BURSAR_SIMULATED_PRICE_DAYS: '1',
+  BURSAR_SIMULATED_CONFIRMATION_MS: '100',
 })
-afterAll(async () => {
-  await service.end('SIGTERM')
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
+const demo: Demo = JSON.parse(await readFile(join(folder, 'sandbox-credentials.json'), 'utf8')) as Demo
+const bursar = createClient({
+  baseUrl: demo.base_url,
+  clientId: demo.client_id,
+  clientSecret: demo.client_secret,
 })
 
 const wire = (memo_id: string, amount: string) =>

@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { transaction, type Database, type Transaction } from '../src/db/database.ts'
 import { idsAt, newId, readClock } from '../src/db/ids.ts'
 import { insertEvents } from '../src/money/ledger/events.ts'
 import { newSigningSecret, type SecretsOfWebhook } from '../src/money/records/webhook-secrets.ts'
-import type { WebhookAuth } from '../src/money/records/webhook.ts'
-import { WEBHOOK_SECRETS, type TestDatabase } from './support.ts'
+import type { Webhook, WebhookAuth } from '../src/money/records/webhook.ts'
+import { WEBHOOK_SECRETS, type TestCustomer, type TestDatabase } from './support.ts'
 
 // Endpoints of webhooks, and events for them.
 
@@ -50,6 +51,17 @@ export async function insertEndpoint(
     )
     return { id, customer_id, secrets: kept }
   })
+}
+
+/** Creates a webhook through the API, of all events of transfers. */
+export async function createWebhook(
+  { call }: Pick<TestCustomer, 'call'>,
+  changes: object = {},
+): Promise<Webhook> {
+  const body = { name: randomUUID(), url: 'http://127.0.0.1:9/', event_types: ['transfer.*'], ...changes }
+  const { status, body: made } = await call<{ webhook: Webhook }>('POST', '/v2/webhooks', body)
+  if (status !== 200) throw new Error(`no webhook: ${JSON.stringify(made)}`)
+  return made.webhook
 }
 
 /** Writes events of changes of one fiat account each, or of the given record. Returns their ids, in their order. */

@@ -9,7 +9,7 @@
  * account; approved-payments.db.test.ts: approvers), and fee quotes, which are locked for one use.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { verify } from '../src/money/verify/verify.ts'
 import { queryNodes } from './cluster.ts'
 import {
@@ -17,18 +17,13 @@ import {
   DESTINATION,
   fund,
   newCustomer,
-  startTestService,
   type Answer,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from './support.ts'
 
-let service: TestService
-beforeAll(async () => void (service = await startTestService()))
-afterAll(async () => {
-  expect((await verify(service.db, { macs: service.macs })).disagreements).toEqual([])
-  await service.close()
-})
+const service = await ownTestService()
+afterAll(async () => expect((await verify(service.db, { macs: service.macs })).disagreements).toEqual([]))
 
 type Body = Record<string, unknown> & { id: string }
 interface World {

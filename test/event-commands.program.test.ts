@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { Webhook as Verifier } from 'standardwebhooks'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { EVENT_TYPES, type EventType } from '../src/contract/event-types.ts'
 import { advanceClock } from '../src/db/sandbox-clock.ts'
 import type { Event } from '../src/money/records/event.ts'
@@ -18,40 +17,21 @@ import { CLUSTER } from './cluster.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { insertPastEvents } from './past-events.ts'
 import { seededRandom } from './seed.ts'
-import {
-  atEnd,
-  cloneDatabase,
-  ENVIRONMENT,
-  PROGRAM,
-  runBursar,
-  spawnBursar,
-  type BursarProcess,
-  type TestDatabase,
-} from './support.ts'
+import { ENVIRONMENT, PROGRAM, runBursar, ownDatabase, ownBursar } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 // `bursar events`, `webhooks`, `listen` and `trigger`, against a sandbox.
 
-let database: TestDatabase
-let folder: string
-let service: BursarProcess
-let environment: Record<string, string>
-beforeAll(async () => {
-  database = await cloneDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'bursar-events-'))
-  environment = {
-    DATABASE_URL: database.url,
-    BURSAR_MIGRATIONS_DATABASE_URL: database.ownerUrl,
-    BURSAR_DATA_DIR: folder,
-    BURSAR_SIMULATED_CONFIRMATION_MS: '100',
-    BURSAR_SIMULATED_HOLD_MS: '100',
-  }
-  service = await spawnBursar(environment)
-})
-afterAll(async () => {
-  await service.end('SIGTERM')
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const database = await ownDatabase()
+const folder = await ownFolder()
+const environment: Record<string, string> = {
+  DATABASE_URL: database.url,
+  BURSAR_MIGRATIONS_DATABASE_URL: database.ownerUrl,
+  BURSAR_DATA_DIR: folder,
+  BURSAR_SIMULATED_CONFIRMATION_MS: '100',
+  BURSAR_SIMULATED_HOLD_MS: '100',
+}
+const service = await ownBursar(environment)
 
 const bursar = (...args: string[]) => runBursar(args, environment)
 

@@ -3,7 +3,7 @@
  * `verify` is clean. The test observes each status through the API between two commands.
  */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { transaction } from '../src/db/database.ts'
 import { firstIdAt, momentAt } from '../src/db/ids.ts'
 import { deposit } from '../src/money/movements/deposit.ts'
@@ -18,19 +18,14 @@ import {
   DESTINATION,
   fund,
   newCustomer,
-  startTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
   withdrawalOf,
+  ownTestService,
 } from './support.ts'
 import { settle } from './work-off.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 const REFUSED_ADDRESS = '0x6275727361722073616E64626F78203031000000'
 const PERSON = { first_name: 'Ada', last_name: 'Example' }

@@ -8,7 +8,8 @@
 import pino from 'pino'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { openDatabase, type Database } from '../src/db/database.ts'
-import { Cluster, type Nodes } from '../src/db/nodes.ts'
+import { Cluster } from '../src/db/nodes.ts'
+import { partOf, partsOf } from '../src/db/parts.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { decode } from '../chains/bitcoin/decode.ts'
@@ -19,7 +20,7 @@ import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
 import { orderTreasurySend } from '../src/rails/treasury/orders.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
-import { RowMacs } from '../src/audit/row-macs.ts'
+import { RowMacs } from '../src/audit/sealed-rows.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { HAS_LITECOIND, KNOTS } from './bitcoin-node.ts'
 import { CLUSTER, refuseDatabase, takeDatabaseAgain } from './cluster.ts'
@@ -42,6 +43,7 @@ import {
 } from './support.ts'
 import { mine } from './work-off.ts'
 import { buildApp } from '../src/program/build-app.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -60,7 +62,7 @@ async function startService(world: World) {
   const { db, url } = database
   const cluster = await Cluster.open(db, () => undefined)
   const pools: Database[] = []
-  const nodes = cluster.nodes(db, (node) => {
+  cluster.connect(db, (node) => {
     const pool = openDatabase(Object.assign(new URL(url), { host: node }).href, {
       max: 6,
       onError: () => undefined,
@@ -69,11 +71,14 @@ async function startService(world: World) {
     return pool
   })
   const settings = testSettings()
-  const ledger = new Ledger(nodes, { macs: new RowMacs(MASTER_KEYS) })
-  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
+  const ledger = new Ledger(db, { macs: new RowMacs(MASTER_KEYS) })
+  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode, {
+    signs: true,
+    withdrawals: withdrawalReader,
+  })
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
-    ...{ db, nodes, backgroundNodes: nodes, ledger, networks, settings },
+    ...{ db, ledger, networks, settings },
     masterKeys: MASTER_KEYS,
     baseUrl: 'http://127.0.0.1:8080',
     log: pino({ level: 'silent' }),
@@ -91,15 +96,15 @@ async function startService(world: World) {
     reports: () => networkReports(db, configured),
     close: () => Promise.resolve(),
   }
-  return { service, nodes }
+  return { service, db }
 }
 
 /** A customer on each of two nodes, with deposits. The first one's node will be gone. */
-async function customersOfTwoNodes(service: RealService, nodes: Nodes, world: World, asset: string) {
+async function customersOfTwoNodes(service: RealService, db: Database, world: World, asset: string) {
   const found = new Map<string, TestCustomer>()
   while (found.size < 2) {
     const customer = await newCustomer(service)
-    found.set(nodes.nameOf(customer.customer_id), customer)
+    found.set(partOf(db, customer.customer_id).name, customer)
   }
   for (const customer of found.values()) {
     const { body } = await customer.call<{ address: string }>('POST', '/v2/transfer/deposit-addresses', {
@@ -110,7 +115,7 @@ async function customersOfTwoNodes(service: RealService, nodes: Nodes, world: Wo
   }
   await workToTheEnd(service, world)
   // The platform's own transfers are at the living one.
-  const ofPlatform = nodes.nameOf(PLATFORM_ID)
+  const ofPlatform = partOf(db, PLATFORM_ID).name
   return [...found].sort(([name]) => (name === ofPlatform ? 1 : -1)) as [
     [gone: string, its: TestCustomer],
     [living: string, other: TestCustomer],
@@ -156,9 +161,9 @@ describe.skipIf(CLUSTER.length === 0)('while a node is gone', () => {
     async ({ asset, start, usedBy }) => {
       const world = await start()
       const { network } = world
-      const { service, nodes } = await startService(world)
+      const { service, db: whole } = await startService(world)
       const { db, networks } = service
-      const [[gone, its], [living, other]] = await customersOfTwoNodes(service, nodes, world, asset)
+      const [[gone, its], [living, other]] = await customersOfTwoNodes(service, whole, world, asset)
       const orders: { customer: TestCustomer; transfer: Transfer }[] = []
       const withdraw = async (customer: TestCustomer, amount: string) => {
         const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
@@ -171,8 +176,8 @@ describe.skipIf(CLUSTER.length === 0)('while a node is gone', () => {
         return body
       }
       const settle = (name: string, by: Networks = networks) => {
-        const { hints } = nodes.list().find((node) => node.name === name)!
-        return settleWithdrawals(db, by, undefined, hints)
+        const node = partsOf(whole).find((node) => node.name === name)!
+        return settleWithdrawals(node.db, by)
       }
       const transactions = async () => {
         const { rows } = await db.query<{

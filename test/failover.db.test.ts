@@ -8,10 +8,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RecordFailure } from '../src/db/each-alone.ts'
 import { notSerializable, openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { momentAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
-import { Cluster, type Nodes } from '../src/db/nodes.ts'
+import { Cluster } from '../src/db/nodes.ts'
+import { forCustomer, partOf, partsOf } from '../src/db/parts.ts'
 import { ServerCheck } from '../src/db/server-check.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { RowMacs } from '../src/audit/row-macs.ts'
+import { RowMacs } from '../src/audit/sealed-rows.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import {
   freeze,
@@ -49,7 +50,6 @@ import { buildApp } from '../src/program/build-app.ts'
 const onCluster = test.skipIf(CLUSTER.length === 0)
 
 let database: TestDatabase
-let nodes: Nodes
 /** The way of the service to each worker node. The coordinator has its own. */
 const proxies = new Map<string, Awaited<ReturnType<typeof startSilentProxy>>>()
 let service: TestService
@@ -63,7 +63,7 @@ beforeAll(async () => {
   for (const address of CLUSTER.slice(1)) proxies.set(new URL(address).host, await startSilentProxy(address))
   const pools: Database[] = []
   const checks: ServerCheck[] = []
-  nodes = cluster.nodes(db, (node) => {
+  cluster.connect(db, (node) => {
     const address = new URL(url)
     address.host = proxies.get(node)!.host
     const check = new ServerCheck(address.href, { silentMs: 2_000, onChange: () => undefined })
@@ -75,9 +75,9 @@ beforeAll(async () => {
   const settings = testSettings()
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const policies = new Policies(MASTER_KEYS, { sandbox: true })
-  const ledger = new Ledger(nodes, { macs: new RowMacs(MASTER_KEYS), govern: governBy(policies) })
+  const ledger = new Ledger(db, { macs: new RowMacs(MASTER_KEYS), govern: governBy(policies) })
   const app = await buildApp({
-    ...{ db, nodes, backgroundNodes: nodes, ledger, networks, settings },
+    ...{ db, ledger, networks, settings },
     masterKeys: MASTER_KEYS,
     baseUrl: BASE_URL,
     log: pino({ level: 'silent' }),
@@ -85,7 +85,6 @@ beforeAll(async () => {
   await app.ready()
   service = {
     ...database,
-    nodes,
     app,
     ledger,
     macs: ledger.macs!,
@@ -149,7 +148,7 @@ test.skipIf(CLUSTER.length === 0).each(['refuses', 'is silent'] as const)(
     const found = new Map<string, TestCustomer>()
     while (found.size < 2) {
       const customer = await newCustomer(service)
-      found.set(nodes.nameOf(customer.customer_id), customer)
+      found.set(nodeOf(customer.customer_id), customer)
     }
     const [[gone, itsOwn], [, other]] = [...found] as [[string, TestCustomer], [string, TestCustomer]]
     const acknowledged: { by: TestCustomer; ref_id: string }[] = []
@@ -161,15 +160,15 @@ test.skipIf(CLUSTER.length === 0).each(['refuses', 'is silent'] as const)(
       expect(funded.status).toBe(200)
     }
     const settle = (name: string) => {
-      const { hints } = nodes.list().find((node) => node.name === name)!
-      return settleWithdrawals(database.db, service.networks, undefined, hints)
+      const { db } = partsOf(database.db).find((node) => node.name === name)!
+      return settleWithdrawals(db, service.networks)
     }
     const expectSettled = async (withdrawals: { by: TestCustomer; ref_id: string }[]) => {
       for (const { by, ref_id } of withdrawals)
         await expect
           .poll(
             async () => {
-              await settle(nodes.nameOf(by.customer_id))
+              await settle(nodeOf(by.customer_id))
               const path = `/v2/transfer/transfers?ref_ids=${ref_id}`
               return (await by.call<{ items: { status: string }[] }>('GET', path)).body.items
             },
@@ -219,11 +218,11 @@ test.skipIf(CLUSTER.length === 0).each(['refuses', 'is silent'] as const)(
 onCluster(
   'while the node of the audit log of the platform is gone, everything and the customers of the others can be frozen',
   async () => {
-    const gone = nodes.nameOf(PLATFORM_ID)
+    const gone = nodeOf(PLATFORM_ID)
     const found = new Map<string, TestCustomer>()
     while (found.size < 2) {
       const customer = await newCustomer(service)
-      found.set(nodes.nameOf(customer.customer_id), customer)
+      found.set(nodeOf(customer.customer_id), customer)
     }
     const itsOwn = found.get(gone)!
     const [, other] = [...found].find(([node]) => node !== gone)!
@@ -276,7 +275,7 @@ test.skipIf(CLUSTER.length === 0).each(['the node of the customer', 'the coordin
     const minor = 1_000_000n
     const [opened, isOpen] = signal()
     const [ended, end] = signal()
-    const db = way === 'the coordinator' ? database.db : nodes.of(customer_id)
+    const db = way === 'the coordinator' ? database.db : forCustomer(database.db, customer_id)
     const payment = transaction(db, async (tx) => {
       const post = await openMovement(tx, customer_id, at, { to: profile_id, minor })
       isOpen()
@@ -284,7 +283,7 @@ test.skipIf(CLUSTER.length === 0).each(['the node of the customer', 'the coordin
       await post()
     })
     await opened
-    const generating = generateStatements(nodes, period)
+    const generating = generateStatements(database.db, period)
     expect(await Promise.race([generating, pause(1_000, 'waits')])).toBe('waits')
     end()
     await payment
@@ -302,9 +301,12 @@ function causesOf(error: unknown): unknown[] {
   return error instanceof RecordFailure ? causesOf(error.cause) : [error]
 }
 
+/** The name of the node that has the customer. */
+const nodeOf = (customerId: string) => partOf(database.db, customerId).name
+
 /** The statement that moves the shard of a customer to the other worker. */
 function moveOf(customerId: string): string {
-  const from = nodes.nameOf(customerId)
+  const from = nodeOf(customerId)
   const to = new URL(CLUSTER.slice(1).find((address) => new URL(address).host !== from)!)
   const { hostname, port } = new URL(addressOf(from))
   return `select citus_move_shard_placement(get_shard_id_for_distribution_column('customers', '${customerId}'),
@@ -340,10 +342,8 @@ test.skipIf(CLUSTER.length === 0).each([
       )
       const settling = (async () => {
         while (!underLoad.isOver)
-          for (const { hints } of nodes.list())
-            await settleWithdrawals(database.db, service.networks, undefined, hints).catch(
-              (error: unknown) => void failures.push(error),
-            )
+          for (const { db } of partsOf(database.db))
+            await settleWithdrawals(db, service.networks).catch((error: unknown) => void failures.push(error))
       })()
       await expect.poll(() => acknowledged.length).toBeGreaterThan(PAYERS)
       await onNode(superuser.href, [changeOf(by.customer_id)])

@@ -1,10 +1,12 @@
 import { expect, vi } from 'vitest'
 import type { Database, Transaction } from '../src/db/database.ts'
 import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
-import { placesOf, SEED } from './seed.ts'
+import { partOf, placesOf, SEED } from './seed.ts'
 
 /** Whether the worker dies before a step, or after the step and before its result arrives. */
 export type Failure = 'BEFORE' | 'AFTER'
+/** The failures for a walk over all steps: by day one of the two, drawn by the seed. */
+export const FAILURES = partOf<Failure>(['BEFORE', 'AFTER'])
 
 /**
  * Passes each statement of a pool's client through `around`, until the client is released. The client stays the same

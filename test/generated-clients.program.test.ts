@@ -3,15 +3,15 @@
  * language is skipped where its generator is not installed.
  */
 import { execFile, spawnSync } from 'node:child_process'
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { credentialsFile } from '../src/program/demo/credentials.ts'
-import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
+import { ownDatabase, ownBursar } from './support.ts'
+import { ownFolder } from './at-end.ts'
 
 const has = (...command: string[]) => spawnSync(command[0]!, command.slice(1)).status === 0
 const HAS_PYTHON = has('openapi-python-client', '--version')
@@ -19,22 +19,11 @@ const HAS_GO = has('oapi-codegen', '--version')
 // Maven downloads its generator: it is asked for.
 const HAS_JAVA = process.env.TEST_MAVEN === '1' && has('mvn', '--version')
 
-let database: TestDatabase
-let folder: string
-let service: BursarProcess
-let source: string
-beforeAll(async () => {
-  database = await cloneDatabase(2)
-  folder = await mkdtemp(join(tmpdir(), 'bursar-generated-'))
-  service = await spawnBursar({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
-  source = await (await fetch(`${service.address}/openapi-3.0.json`)).text()
-  await writeFile(join(folder, 'openapi.json'), source)
-})
-afterAll(async () => {
-  await service.end('SIGTERM')
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const database = await ownDatabase(2)
+const folder = await ownFolder()
+const service = await ownBursar({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
+const source = await (await fetch(`${service.address}/openapi-3.0.json`)).text()
+await writeFile(join(folder, 'openapi.json'), source)
 
 const sh = async (script: string) => {
   const environment = { ...process.env, CREDENTIALS: credentialsFile(folder) }

@@ -5,19 +5,14 @@
  */
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { transaction } from '../src/db/database.ts'
-import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import { lockMarket, writePrices } from '../src/money/records/write-prices.ts'
 import { CLUSTER } from './cluster.ts'
-import { fund, newCustomer, startTestService, type TestCustomer, type TestService } from './support.ts'
+import { fund, newCustomer, ownTestService } from './support.ts'
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
 
 const ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 const BETWEEN = 'created_at.gte=2026-01-01T00:00:00Z&created_at.lt=2026-02-01T00:00:00Z'

@@ -5,23 +5,14 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SETTINGS } from '../src/settings.ts'
 import { freePort } from './free-port.ts'
 import { codeOf, readPage, ROOT } from './guides.ts'
-import {
-  asAdmin,
-  atEnd,
-  cloneDatabase,
-  endOf,
-  ENVIRONMENT,
-  MASTER_KEY,
-  spawnBursar,
-  type TestDatabase,
-} from './support.ts'
+import { asAdmin, endOf, ENVIRONMENT, MASTER_KEY, spawnBursar, ownDatabase } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 /** The port of the instance: bursar-api@8080. */
 const INSTANCE = '8080'
@@ -49,18 +40,10 @@ function unit(name: string) {
   return { own: assignments(environment), command: /^ExecStart=(.*)$/m.exec(text)![1]! }
 }
 
-let database: TestDatabase
-let folder: string
-beforeAll(async () => {
-  database = await cloneDatabase(2)
-  folder = await mkdtemp(join(tmpdir(), 'bursar-going-live-'))
-  await writeFile(join(folder, 'master-key'), MASTER_KEY, { mode: 0o600 })
-  for (const who of ['api', 'worker']) await writeFile(join(folder, `${who}_networks.json`), '{}')
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const database = await ownDatabase(2)
+const folder = await ownFolder()
+await writeFile(join(folder, 'master-key'), MASTER_KEY, { mode: 0o600 })
+for (const who of ['api', 'worker']) await writeFile(join(folder, `${who}_networks.json`), '{}')
 
 describe.each(UNITS)('%s', (name) => {
   const { own, command } = unit(name)

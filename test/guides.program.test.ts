@@ -5,8 +5,7 @@
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -17,19 +16,13 @@ import { freePort } from './free-port.ts'
 import { blocksOf, codeOf, inBash, readPage, ROOT, startSandbox } from './guides.ts'
 import { installClient } from './packed.ts'
 import { cloneDatabase, ENVIRONMENT, PROGRAM, type TestDatabase } from './support.ts'
+import { ownFolder } from './at-end.ts'
 
-let sandbox: Awaited<ReturnType<typeof startSandbox>>
+const sandbox = await startSandbox()
 /** Another team's folder, with the client from its tarball. */
-let project: string
-beforeAll(async () => {
-  sandbox = await startSandbox()
-  project = await mkdtemp(join(tmpdir(), 'bursar-project-'))
-  await installClient(project)
-})
-afterAll(async () => {
-  await sandbox.close()
-  await rm(project, { recursive: true, force: true })
-})
+const project = await ownFolder()
+await installClient(project)
+afterAll(() => sandbox.close())
 
 const output = async (script: string) => (await sandbox.run([script]))[0]!
 

@@ -1,21 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { expect, test, vi } from 'vitest'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { LISTEN } from '../src/db/changes.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import {
-  ROW_MACS,
-  atEnd,
-  cloneDatabase,
-  credit,
-  remoteCaller,
-  spawnBursar,
-  withdraw,
-  type TestDatabase,
-} from './support.ts'
+import { ROW_MACS, credit, remoteCaller, spawnBursar, withdraw, ownDatabase } from './support.ts'
+import { atEnd } from './at-end.ts'
 
 /*
  * Processes that were used, and are not used any more, leave the database alone: after the last change
@@ -30,9 +22,7 @@ const WATCHES_MAX = 8
 /** Commits a second: 9 were measured with three processes. An API process that heard itself made 40 more. */
 const COMMITS_MAX = 16
 
-let database: TestDatabase
-beforeAll(async () => (database = await cloneDatabase()))
-afterAll(() => database.drop())
+const database = await ownDatabase()
 
 async function start(environment: Record<string, string>) {
   const process = await spawnBursar({ DATABASE_URL: database.url, ...environment })

@@ -52,12 +52,6 @@ function importsOf(file: string, text: string): Import[] {
   }))
 }
 
-/** Imports that are still to be turned round. None may come to them. */
-const TO_TURN: Record<string, readonly string[]> = {
-  // The MACs are to know what they cover, and not the tables that hold it.
-  'src/audit/withdrawal-macs.ts': ['src/money/ledger', 'src/money/movements', 'src/money/records'],
-}
-
 /** The one file of the core that names the families. Nothing of a family is loaded before it is asked for. */
 const FAMILIES = 'src/networks/families.ts'
 
@@ -67,7 +61,6 @@ const FAMILIES = 'src/networks/families.ts'
  */
 function violation({ from, to }: Import): string | undefined {
   if (from === FAMILIES && /^chains\/\w+\/family\.ts$/.test(to)) return undefined
-  if (TO_TURN[from]?.includes(dirname(to))) return undefined
   const [floor, target] = [floorOf(from), floorOf(to)]
   if (floor !== target)
     return (MAY_IMPORT[floor] ?? []).includes(target)
@@ -80,15 +73,6 @@ function violation({ from, to }: Import): string | undefined {
     (floor === 'money' && MONEY.indexOf(room) > MONEY.indexOf(other))
   return isWrong ? `${from} imports ${to}: ${room} must not import ${other}` : undefined
 }
-
-test('imports that are to be turned round are still there', () => {
-  for (const [file, folders] of Object.entries(TO_TURN))
-    for (const folder of folders)
-      expect(
-        imports.some(({ from, to }) => from === file && dirname(to) === folder),
-        `${file}: ${folder}`,
-      ).toBe(true)
-})
 
 test('every floor is in the table', () => {
   expect(new Set(files.map(floorOf))).toEqual(new Set(Object.keys(MAY_IMPORT)))
@@ -109,6 +93,17 @@ test('imports follow the table', () => {
 
 test('imports name files of src', () => {
   for (const { from, to } of imports) expect(files, `${from} imports ${to}`).toContain(to)
+})
+
+/** Where the operator spreads the tables over a cluster. All else finds a customer's part of the database by `src/db/parts.ts`. */
+const DISTRIBUTES = 'src/cli/database.ts'
+
+test('only the room of the database knows Citus, its coordinator and its shards', () => {
+  const outside = sources.filter(({ file }) => !file.startsWith('src/db/') && file !== DISTRIBUTES)
+  const naming = outside.filter(({ text }) => /\b(citus|oncitus|coordinators?|shards?)\b/i.test(text))
+  expect(naming.map(({ file }) => file)).toEqual([])
+  const opening = imports.filter(({ from, to }) => to === 'src/db/nodes.ts' && !from.startsWith('src/db/'))
+  expect(opening).toEqual([{ from: 'src/program/connect.ts', to: 'src/db/nodes.ts' }])
 })
 
 test('no file imports itself through other files, not even for a type', () => {

@@ -1,10 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SignJWT, type JWK } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { describe, expect, test } from 'vitest'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
@@ -12,8 +11,6 @@ import type { SigningKeySummary } from '../src/access/tokens/signing-keys.ts'
 import {
   ROW_MACS,
   asAdmin,
-  atEnd,
-  cloneDatabase,
   credit,
   DESTINATION,
   MASTER_KEY,
@@ -22,25 +19,18 @@ import {
   runBursar,
   signerOf,
   spawnBursar,
-  type TestDatabase,
   withoutOperators,
+  ownDatabase,
+  ownBursar,
 } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 // The keys that sign access tokens: an operator rotates and retires them while two processes use them.
 
-let database: TestDatabase
-let folder: string
-let client: { client_id: string; client_secret: string }
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bursar-keys-'))
-  database = await cloneDatabase()
-  const { customer_id } = await createCustomer(database.db, 'Test')
-  client = await createApiClient(database.db, ROW_MACS, customer_id, ['funding:read_profile'])
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const folder = await ownFolder()
+const database = await ownDatabase()
+const { customer_id } = await createCustomer(database.db, 'Test')
+const client = await createApiClient(database.db, ROW_MACS, customer_id, ['funding:read_profile'])
 
 const settings = () => ({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, BURSAR_MODE: 'live' })
 
@@ -146,8 +136,7 @@ test('two processes follow the creation, use and retirement of a key', async () 
 
 describe('the database', () => {
   test('holds no key that can be decrypted without the master key', async () => {
-    const { db, drop } = await cloneDatabase()
-    atEnd(drop)
+    const { db } = await ownDatabase()
     await signerOf(db)
     const { rows } = await db.query<{ row: string }>('select k::text as row from signing_keys k')
     expect(rows).toHaveLength(1)
@@ -177,8 +166,7 @@ describe('the database', () => {
   })
 
   test('is encrypted with a new master key at the next start; the old key is no longer needed', async () => {
-    const { url, db, drop } = await cloneDatabase()
-    atEnd(drop)
+    const { url, db } = await ownDatabase()
     const before = await signerOf(db)
     const renewed = randomBytes(32).toString('hex')
     const file = join(folder, 'renewed')
@@ -196,8 +184,7 @@ describe('the database', () => {
 })
 
 test('after the loss of a master key, what it sealed gets new MACs, and is paid again', async () => {
-  const { url, db, owner, ownerUrl, drop } = await cloneDatabase()
-  atEnd(drop)
+  const { url, db, owner, ownerUrl } = await ownDatabase()
   const { customer_id, profile_id } = await createCustomer(db, 'Test')
   await createApiClient(db, ROW_MACS, customer_id, SCOPES)
   await credit(new Ledger(db), { customer_id, profile_id }, 'USD', '10')
@@ -222,14 +209,12 @@ test('after the loss of a master key, what it sealed gets new MACs, and is paid 
 })
 
 test('a running service signs accepted withdrawals, and none that an attacker inserts', async () => {
-  const { url, db, drop } = await cloneDatabase()
-  atEnd(drop)
+  const { url, db } = await ownDatabase()
   const owner = await createCustomer(db, 'Test')
   const { customer_id, profile_id } = owner
   await credit(new Ledger(db), owner, 'USDP', '100')
   const environment = { DATABASE_URL: url, BURSAR_DATA_DIR: await mkdtemp(join(folder, 'running-')) }
-  const service = await spawnBursar({ ...environment, BURSAR_SIMULATED_CONFIRMATION_MS: '0' })
-  atEnd(() => service.end('SIGTERM'))
+  const service = await ownBursar({ ...environment, BURSAR_SIMULATED_CONFIRMATION_MS: '0' })
   const call = await remoteCaller(service.address, await createApiClient(db, ROW_MACS, customer_id, SCOPES))
   const withdrawal = { profile_id, asset: 'USDP', crypto_network: 'ETHEREUM', amount: '10' }
   const made = await call<{ id: string }>('POST', '/v2/transfer/crypto-withdrawals', {
@@ -263,8 +248,7 @@ test('a running service signs accepted withdrawals, and none that an attacker in
 })
 
 test('a sandbox keeps its own master key in the data folder and reuses it', async () => {
-  const { url, drop } = await cloneDatabase()
-  atEnd(drop)
+  const { url } = await ownDatabase()
   const own = await mkdtemp(join(folder, 'sandbox-'))
   const environment = {
     DATABASE_URL: url,

@@ -1,17 +1,13 @@
 import type { ServerResponse } from 'node:http'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { expect, test, vi } from 'vitest'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { insertEndpoint, writeEvents } from './endpoints.ts'
 import { startReceiver } from './receivers.ts'
-import { cloneDatabase, spawnBursar, type TestDatabase } from './support.ts'
+import { spawnBursar, ownDatabase } from './support.ts'
 
 // Deliveries by `bursar serve`, in processes of their own, that are killed.
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase()
-})
-afterAll(() => database.drop())
+const database = await ownDatabase()
 
 const EVENTS = 60
 

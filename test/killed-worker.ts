@@ -15,12 +15,13 @@ import { once } from 'node:events'
 import pg from 'pg'
 import { openDatabase } from '../src/db/database.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
-import { RowMacs, sealRowsWith } from '../src/audit/row-macs.ts'
+import { RowMacs, sealRowsWith } from '../src/audit/sealed-rows.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
 import { readSettings } from '../src/settings.ts'
 import { EVERY_STEP } from './every-step.ts'
 import { hurry, mine, workOff, type Mining } from './work-off.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 
 let places = 0
 let diesAt = Infinity
@@ -91,7 +92,10 @@ async function uncounted(work: () => Promise<unknown>): Promise<void> {
 const { DATABASE_URL, BURSAR_NETWORKS_FILE, BURSAR_MASTER_KEY, MINING, ...environment } = process.env
 const mining = JSON.parse(MINING!) as Mining
 const db = openDatabase(DATABASE_URL!, { max: 4, onError: () => undefined })
-const configured = await configuredNetworks(BURSAR_NETWORKS_FILE!, environment, db, 'sandbox')
+const configured = await configuredNetworks(BURSAR_NETWORKS_FILE!, environment, db, 'sandbox', {
+  signs: true,
+  withdrawals: withdrawalReader,
+})
 const networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter] as const))
 await db.query('select')
 

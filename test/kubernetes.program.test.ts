@@ -6,14 +6,13 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
@@ -21,15 +20,8 @@ import { verify } from '../src/money/verify/verify.ts'
 import { version } from '../src/package.ts'
 import { readSettings } from '../src/settings.ts'
 import { freePort } from './free-port.ts'
-import {
-  atEnd,
-  cloneDatabase,
-  credit,
-  ROW_MACS,
-  spawnBursar,
-  withdrawalOf,
-  type BursarProcess,
-} from './support.ts'
+import { credit, ROW_MACS, spawnBursar, withdrawalOf, type BursarProcess, ownDatabase } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 const CHART = fileURLToPath(new URL('../ops/helm/bursar', import.meta.url))
 const HAS_HELM = spawnSync('helm', ['version']).status === 0
@@ -226,10 +218,8 @@ describe.skipIf(!HAS_HELM)('the chart', () => {
 const ENDPOINTS_LAG_MS = 1_000
 
 test('an update and a drain fail no request; a lost zone loses no payment and pays none twice', async () => {
-  const database = await cloneDatabase()
-  atEnd(() => database.drop())
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-pods-'))
-  atEnd(() => rm(folder, { recursive: true, force: true }))
+  const database = await ownDatabase()
+  const folder = await ownFolder()
   const customer = await createCustomer(database.db, 'Test')
   await credit(new Ledger(database.db), customer, 'USD', '1000000')
   const client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
@@ -280,7 +270,7 @@ test('an update and a drain fail no request; a lost zone loses no payment and pa
         if (id === undefined) unanswered += 1
         else paid.set(ref_id, id)
       }
-      await pause(20)
+      await pause(100)
     }
   }
   const clients = Promise.all(['a', 'b', 'c', 'd'].map(runClient))

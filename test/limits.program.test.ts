@@ -5,7 +5,7 @@ import { Agent, request } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { transaction, type Transaction } from '../src/db/database.ts'
 import { TokenBuckets } from '../src/http/rate-limit.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
@@ -15,7 +15,6 @@ import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { readSettings } from '../src/settings.ts'
 import {
   ROW_MACS,
-  atEnd,
   caller,
   cloneDatabase,
   credit,
@@ -23,13 +22,16 @@ import {
   fetchToken,
   newCustomer,
   remoteCaller,
-  spawnBursar,
   startTestService,
   withdrawalOf,
   type RemoteCaller,
   type TestDatabase,
   type TestService,
+  ownTestService,
+  ownDatabase,
+  ownBursar,
 } from './support.ts'
+import { atEnd } from './at-end.ts'
 
 /*
  * Nothing waits without a limit. Requests above the rate get 429. Requests that wait too long, or meet a full queue,
@@ -112,8 +114,7 @@ describe('the rate of an API client', () => {
 
   test('is 200 a second with a burst of 1,000 by default, and unlimited when set to 0', async () => {
     expect(readSettings({})).toMatchObject({ rateLimitPerSecond: 200, rateLimitBurst: 1_000 })
-    const service = await startTestService({ BURSAR_RATE_LIMIT_PER_SECOND: '0' })
-    atEnd(() => service.close())
+    const service = await ownTestService({ BURSAR_RATE_LIMIT_PER_SECOND: '0' })
     const { call } = await newCustomer(service)
     const answers = await Promise.all(Array.from({ length: 300 }, () => call('GET', '/v2/profiles?limit=1')))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
@@ -130,8 +131,7 @@ describe('the rate of an API client', () => {
 describe('failed token requests', () => {
   test('are limited by client and address, and never lock out the right secret', async () => {
     stopClock()
-    const service = await startTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '3' })
-    atEnd(() => service.close())
+    const service = await ownTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '3' })
     const [one, two] = [await newCustomer(service), await newCustomer(service)]
     const ask = (client_id: string, client_secret: string, remoteAddress = '192.0.2.1') =>
       service.app.inject({
@@ -180,13 +180,12 @@ describe('requests that wait for PostgreSQL', () => {
   afterAll(() => database.drop())
 
   const start = async (environment: Record<string, string>) => {
-    const process = await spawnBursar({
+    const process = await ownBursar({
       DATABASE_URL: database.url,
       BURSAR_WORKER: 'false',
       BURSAR_METRICS_PORT: '0',
       ...environment,
     })
-    atEnd(() => process.end('SIGTERM'))
     return { process, call: await remoteCaller(process.address, customer) }
   }
   const withdraw = (call: RemoteCaller, ref_id: string) =>
@@ -246,14 +245,13 @@ describe('requests that wait for PostgreSQL', () => {
   })
 
   test('the worker and other work outside of requests are not cancelled', async () => {
-    const process = await spawnBursar({
+    const process = await ownBursar({
       DATABASE_URL: database.url,
       BURSAR_STATEMENT_TIMEOUT_MS: '300',
       BURSAR_WORKER_INTERVAL_MS: '20',
       BURSAR_SIMULATED_CONFIRMATION_MS: '0',
       BURSAR_METRICS_PORT: '0',
     })
-    atEnd(() => process.end('SIGTERM'))
     await locked('lock table outgoing_transfers in access exclusive mode', () => pause(1_500))
     const pending = async () =>
       (await database.db.query(`select from transfers where status = 'PENDING'`)).rowCount
@@ -308,13 +306,11 @@ function canLimitDescriptors(): boolean {
 test.runIf(canLimitDescriptors())(
   'a process without free descriptors answers on open connections, with 503 if it needs another, and recovers',
   async () => {
-    const { url, db, drop } = await cloneDatabase()
-    atEnd(drop)
+    const { url, db } = await ownDatabase()
     const { customer_id, profile_id } = await createCustomer(db, 'Test')
     const client = await createApiClient(db, ROW_MACS, customer_id, SCOPES)
     await credit(new Ledger(db), { customer_id, profile_id }, 'USD', '1000')
-    const bursar = await spawnBursar({ DATABASE_URL: url, BURSAR_WORKER: 'false' })
-    atEnd(() => bursar.end('SIGTERM'))
+    const bursar = await ownBursar({ DATABASE_URL: url, BURSAR_WORKER: 'false' })
     const token = await fetch(`${bursar.address}/oauth2/token`, {
       method: 'POST',
       body: new URLSearchParams({ grant_type: 'client_credentials', ...client }),
@@ -374,8 +370,7 @@ test.runIf(canLimitDescriptors())(
 )
 
 test('a customer never has more movements waiting than places are left for the others', async () => {
-  const { db, drop } = await cloneDatabase()
-  atEnd(drop)
+  const { db } = await ownDatabase()
   let refused = 0
   const ledger = new Ledger(db, { meter: { batch: () => undefined, refused: () => (refused += 1) } })
   const customers = Array.from({ length: 4 }, () => crypto.randomUUID())
@@ -406,8 +401,7 @@ test('a customer never has more movements waiting than places are left for the o
 })
 
 test('a movement that waited too long for its batch is refused and not posted', async () => {
-  const { db, owner, drop } = await cloneDatabase()
-  atEnd(drop)
+  const { db, owner } = await ownDatabase()
   const { customer_id, profile_id } = await createCustomer(db, 'Test')
   const ledger = new Ledger(db, { waitMsMax: 300 })
   const deposit = () => credit(ledger, { customer_id, profile_id }, 'USD', '1')

@@ -2,19 +2,15 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { verify } from '../src/money/verify/verify.ts'
 import { freePort } from './free-port.ts'
-import { cloneDatabase, ENVIRONMENT, type TestDatabase } from './support.ts'
+import { ENVIRONMENT, ownDatabase } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PAGE = readFileSync(new URL('../docs/guides/live-without-a-bank-interface.md', import.meta.url), 'utf8')
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase()
-})
-afterAll(() => database.drop())
+const database = await ownDatabase()
 
 test("the commands on the page of an operator's day work", async () => {
   const blocks = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code]) => code!)

@@ -2,56 +2,46 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { REASON_LABELS } from '../src/upkeep/metrics/database-gauges.ts'
+import { REASON_LABELS } from '../src/upkeep/metrics/reason-labels.ts'
 import type { WaitingCode } from '../src/contract/waiting-codes.ts'
 import { freeze, unfreeze } from '../src/money/records/freezes.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {
   ROW_MACS,
-  atEnd,
-  cloneDatabase,
   credit,
   remoteCaller,
   spawnBursar,
   TEST_ORIGIN,
   withdraw,
+  ownDatabase,
+  ownBursar,
 } from './support.ts'
-import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
+import { atEnd } from './at-end.ts'
 
 // The metrics of a real process; and that dashboard and alerts use only existing metrics.
 
 const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
 
-let database: TestDatabase
-let bursar: BursarProcess
-let call: RemoteCaller
-let profile_id: string
-beforeAll(async () => {
-  database = await cloneDatabase()
-  const customer = await createCustomer(database.db, 'Test')
-  profile_id = customer.profile_id
-  await credit(new Ledger(database.db), customer, 'USD', '1234.56')
-  bursar = await spawnBursar({
-    DATABASE_URL: database.url,
-    BURSAR_METRICS_PORT: '0',
-    BURSAR_WORKER_INTERVAL_MS: '20',
-    BURSAR_SIMULATED_CONFIRMATION_MS: '0',
-  })
-  call = await remoteCaller(
-    bursar.address,
-    await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES),
-  )
+const database = await ownDatabase()
+const customer = await createCustomer(database.db, 'Test')
+const profile_id = customer.profile_id
+await credit(new Ledger(database.db), customer, 'USD', '1234.56')
+const bursar = await ownBursar({
+  DATABASE_URL: database.url,
+  BURSAR_METRICS_PORT: '0',
+  BURSAR_WORKER_INTERVAL_MS: '20',
+  BURSAR_SIMULATED_CONFIRMATION_MS: '0',
 })
-afterAll(async () => {
-  await bursar.end('SIGTERM')
-  await database.drop()
-})
+const call = await remoteCaller(
+  bursar.address,
+  await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES),
+)
 
 const metricsAddress = (log: string) => /metrics at (\S+)"/.exec(log)![1]!
 
@@ -454,8 +444,7 @@ describe('the port of the metrics', () => {
       other.listen(9464, '127.0.0.1')
       await once(other, 'listening').catch(() => pause(50))
     }
-    const second = await spawnBursar({ DATABASE_URL: database.url, BURSAR_METRICS_PORT: '' })
-    atEnd(() => second.end('SIGTERM'))
+    const second = await ownBursar({ DATABASE_URL: database.url, BURSAR_METRICS_PORT: '' })
     expect((await fetch(`${second.address}/health/ready`)).status).toBe(200)
     await second.end('SIGTERM')
     await expect.poll(() => second.log().match(/port 9464 is in use/g)).toHaveLength(1)

@@ -4,37 +4,32 @@
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { createClient } from '@bursar/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { version } from '../src/package.ts'
 import type { SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { pack } from './packed.ts'
+import { ownFolder } from './at-end.ts'
 
-let folder: string
-let files: string[]
 /** What npm and programs get of the tests' own environment. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) =>
     /^(PATH|HOME|https?_proxy|no_proxy)$|^npm_config_(?!local)/i.test(name),
   ),
 )
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bursar-npx-'))
-  // PostgreSQL does not run as root: its user reaches the folder.
-  await chmod(folder, 0o755)
-  const tarball = await pack(folder)
-  files = tarball.files
-  await promisify(execFile)('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball.path], {
-    cwd: folder,
-    env,
-  })
+const folder = await ownFolder()
+// PostgreSQL does not run as root: its user reaches the folder.
+await chmod(folder, 0o755)
+const tarball = await pack(folder)
+const files: string[] = tarball.files
+await promisify(execFile)('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball.path], {
+  cwd: folder,
+  env,
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const npx = (...args: string[]) =>
   promisify(execFile)('npx', ['--no-install', 'bursar', ...args], { cwd: folder, env })

@@ -1,7 +1,7 @@
 /** The API document is complete and well-formed, and matches the server's behaviour. */
 import { fileURLToPath } from 'node:url'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { EVENT_TYPES } from '../src/contract/event-types.ts'
 import { documentedPath, DocumentSchemas } from './api-document.ts'
 import { ORCHESTRATIONS, RULES, WITHDRAWALS } from './paths.ts'
@@ -12,15 +12,7 @@ import { EXAMPLE, withRecords, type ExampleRecords } from '../src/contract/examp
 import { PROBLEM_EXAMPLES, PROBLEM_META } from '../src/contract/problem-examples.ts'
 import { PROBLEMS, type ProblemSlug } from '../src/contract/problems.ts'
 import { isWithoutOperations, SCOPES } from '../src/contract/scopes.ts'
-import {
-  BASE_URL,
-  fund,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-  withdrawalOf,
-} from './support.ts'
+import { BASE_URL, fund, newCustomer, startTestService, withdrawalOf, ownTestService } from './support.ts'
 
 interface Schema {
   type?: string | string[]
@@ -58,23 +50,14 @@ interface Document {
 const SNAPSHOT = fileURLToPath(new URL('../openapi.json', import.meta.url))
 const OF_OPERATORS = fileURLToPath(new URL('../console/openapi.json', import.meta.url))
 
-let service: TestService
-let customer: TestCustomer
-let source: string
-let document: Document
-let schemas: DocumentSchemas
-
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  await fund(customer, '1000')
-  const reply = await service.app.inject('/openapi.json')
-  expect(reply.headers['content-type']).toMatch(/^application\/json\b/)
-  source = reply.body
-  document = writtenOut(reply.json<Document>())
-  schemas = new DocumentSchemas(document)
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
+await fund(customer, '1000')
+const reply = await service.app.inject('/openapi.json')
+expect(reply.headers['content-type']).toMatch(/^application\/json\b/)
+const source = reply.body
+const document = writtenOut(reply.json<Document>())
+const schemas = new DocumentSchemas(document)
 
 const documented = (operation: { method: string; url: string }) =>
   document.paths[documentedPath(operation.url)]![operation.method.toLowerCase()]!

@@ -7,17 +7,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { createClient as createClientOf } from '../client/src/index.ts'
 import { PARTS } from '../src/http/lists.ts'
 import { OPERATIONS } from '../src/program/app.ts'
 import { HAS_CHROMIUM, launchBrowser } from './browser.ts'
-import { fund, newCustomer, startTestService, type TestCustomer, type TestService } from './support.ts'
+import { fund, newCustomer, ownTestService } from './support.ts'
 
 const ORIGIN = 'https://app.example'
-let service: TestService
-let customer: TestCustomer
-let address: string
 /** A server of pages, and its origin. */
 const pages = createServer((request, response) => {
   const isScript = request.url === '/client.js'
@@ -29,17 +26,12 @@ const PAGE = `<!doctype html><script type="module">
 </script>`
 let script = ''
 let own = ''
-beforeAll(async () => {
-  await new Promise<void>((listening) => pages.listen(0, '127.0.0.1', listening))
-  own = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
-  service = await startTestService({ BURSAR_CORS_ORIGINS: `${ORIGIN},${own}` })
-  address = await service.app.listen({ port: 0, host: '127.0.0.1' })
-  customer = await newCustomer(service)
-})
-afterAll(async () => {
-  pages.close()
-  await service.close()
-})
+await new Promise<void>((listening) => pages.listen(0, '127.0.0.1', listening))
+own = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
+const service = await ownTestService({ BURSAR_CORS_ORIGINS: `${ORIGIN},${own}` })
+const address = await service.app.listen({ port: 0, host: '127.0.0.1' })
+const customer = await newCustomer(service)
+afterAll(() => pages.close())
 
 const ask = async (method: string, url: string, headers: Record<string, string>) =>
   service.app.inject({ method: method as 'GET', url, headers })

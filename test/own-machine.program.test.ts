@@ -4,38 +4,20 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { freePort } from './free-port.ts'
-import {
-  atEnd,
-  cloneDatabase,
-  ENVIRONMENT,
-  spawnBursar,
-  type BursarProcess,
-  type TestDatabase,
-} from './support.ts'
+import { ENVIRONMENT, ownDatabase, ownBursar } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
-let database: TestDatabase
-let folder: string
-let bursar: BursarProcess
+const database = await ownDatabase(2)
+const folder = await ownFolder()
+const bursar = await ownBursar({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
+const { headers } = await fetch(bursar.console, { redirect: 'manual' })
 /** The cookie that the printed address sets. */
-let cookie: string
-beforeAll(async () => {
-  database = await cloneDatabase(2)
-  folder = await mkdtemp(join(tmpdir(), 'bursar-own-machine-'))
-  bursar = await spawnBursar({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
-  const { headers } = await fetch(bursar.console, { redirect: 'manual' })
-  cookie = headers.get('set-cookie')!.split(';')[0]!
-})
-afterAll(async () => {
-  await bursar.end('SIGTERM')
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const cookie = headers.get('set-cookie')!.split(';')[0]!
 
 /** The routes that need no credentials. The last deletes all records. */
 const ROUTES = ['/console/session/demo', '/docs/demo-token', '/console/sandbox/reset']

@@ -2,30 +2,27 @@
  * Three processes on one database, killed and started again while 200 payments are sent to them at once, against a limit
  * that 50 of them fill: exactly 50 are made. The same for crypto withdrawals, wires and orchestrations.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
-import { verifyAuditChains } from '../src/audit/audit-chains.ts'
+import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { setPolicy } from './policies.ts'
 import {
   ROW_MACS,
   BASE_URL,
-  cloneDatabase,
   credit,
   DESTINATION,
   remoteCaller,
   spawnBursar,
   type BursarProcess,
   type RemoteCaller,
-  type TestDatabase,
+  ownDatabase,
 } from './support.ts'
+import { ownFolder } from './at-end.ts'
 
 const PROCESSES = 3
 const PAYMENTS = 200
@@ -38,10 +35,6 @@ interface Member {
   call: RemoteCaller
 }
 
-let database: TestDatabase
-let dataDir: string
-let customer: { customer_id: string; profile_id: string }
-let client: Awaited<ReturnType<typeof createApiClient>>
 const members: Member[] = []
 
 async function start(): Promise<Member> {
@@ -54,19 +47,13 @@ async function start(): Promise<Member> {
   return { process, call: await remoteCaller(process.address, client) }
 }
 
-beforeAll(async () => {
-  database = await cloneDatabase()
-  dataDir = await mkdtemp(join(tmpdir(), 'bursar-policy-'))
-  customer = await createCustomer(database.db, 'Test')
-  client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
-  members.push(...(await Promise.all(Array.from({ length: PROCESSES }, start))))
-  await credit(new Ledger(database.db), customer, 'USD', '1000000')
-})
-afterAll(async () => {
-  await Promise.all(members.map(({ process }) => process.end('SIGKILL')))
-  await database.drop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+const database = await ownDatabase()
+const dataDir = await ownFolder()
+const customer = await createCustomer(database.db, 'Test')
+const client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
+members.push(...(await Promise.all(Array.from({ length: PROCESSES }, start))))
+await credit(new Ledger(database.db), customer, 'USD', '1000000')
+afterAll(() => Promise.all(members.map(({ process }) => process.end('SIGKILL'))))
 
 /** Sends a payment until it is answered, each time to another process. Returns whether it was made. */
 async function sendUntilAnswered(number: number, path: string, body: object): Promise<boolean> {

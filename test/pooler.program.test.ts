@@ -5,9 +5,8 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../src/db/database.ts'
@@ -15,14 +14,14 @@ import { hasOwnSessions } from '../src/db/own-sessions.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { CLUSTER } from './cluster.ts'
 import { freePort } from './free-port.ts'
-import { atEnd, cloneDatabase, runBursar, spawnBursar } from './support.ts'
+import { runBursar, ownDatabase, ownBursar } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 const HAS_PGBOUNCER = spawnSync('pgbouncer', ['--version']).status === 0
 
 /** Starts PgBouncer in front of a test database, and returns the addresses of both roles behind it. */
 async function startPgBouncer(database: { url: string; ownerUrl: string }, mode: 'session' | 'transaction') {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-pgbouncer-'))
-  atEnd(() => rm(folder, { recursive: true, force: true }))
+  const folder = await ownFolder()
   const port = await freePort()
   const target = new URL(database.url)
   const users = [database.url, database.ownerUrl].map((url) => new URL(url))
@@ -75,18 +74,15 @@ max_client_conn = 200
 
 describe.skipIf(!HAS_PGBOUNCER || CLUSTER.length > 0)('behind PgBouncer', () => {
   test('in session mode, nothing fails and the books are right', async () => {
-    const database = await cloneDatabase(2)
-    atEnd(database.drop)
+    const database = await ownDatabase(2)
     const { url, ownerUrl } = await startPgBouncer(database, 'session')
-    const folder = await mkdtemp(join(tmpdir(), 'bursar-pooled-'))
-    atEnd(() => rm(folder, { recursive: true, force: true }))
+    const folder = await ownFolder()
     const environment = {
       DATABASE_URL: url,
       BURSAR_MIGRATIONS_DATABASE_URL: ownerUrl,
       BURSAR_DATA_DIR: folder,
     }
-    const service = await spawnBursar(environment)
-    atEnd(() => service.end('SIGTERM'))
+    const service = await ownBursar(environment)
     const demo = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as SandboxCredentials
     const { client_id, client_secret, profile_id } = demo
     const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret })
@@ -128,8 +124,7 @@ describe.skipIf(!HAS_PGBOUNCER || CLUSTER.length > 0)('behind PgBouncer', () => 
   })
 
   test('transaction mode is refused at the start, and by doctor, with what to change', async () => {
-    const database = await cloneDatabase(2)
-    atEnd(database.drop)
+    const database = await ownDatabase(2)
     const { url, ownerUrl } = await startPgBouncer(database, 'transaction')
     const environment = { DATABASE_URL: url, BURSAR_MIGRATIONS_DATABASE_URL: ownerUrl, PORT: '0' }
     const served = await runBursar(['serve'], environment)
@@ -141,8 +136,7 @@ describe.skipIf(!HAS_PGBOUNCER || CLUSTER.length > 0)('behind PgBouncer', () => 
   })
 
   test('shared connections are found while others use them too', async () => {
-    const database = await cloneDatabase(2)
-    atEnd(database.drop)
+    const database = await ownDatabase(2)
     const { url } = await startPgBouncer(database, 'transaction')
     const pools = Array.from({ length: 3 }, () => openDatabase(url, { max: 4, onError: () => undefined }))
     atEnd(async () => void (await Promise.all(pools.map((pool) => pool.end()))))
@@ -158,7 +152,6 @@ describe.skipIf(!HAS_PGBOUNCER || CLUSTER.length > 0)('behind PgBouncer', () => 
 })
 
 test('a database without a pooler has its own sessions', async () => {
-  const database = await cloneDatabase(4)
-  atEnd(database.drop)
+  const database = await ownDatabase(4)
   expect(await hasOwnSessions(database.db)).toBe(true)
 })

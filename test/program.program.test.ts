@@ -1,20 +1,19 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { atEnd, cloneDatabase, endOf, ENVIRONMENT, execBursar, PROGRAM } from './support.ts'
+import { endOf, ENVIRONMENT, execBursar, PROGRAM, ownDatabase } from './support.ts'
+import { ownFolder } from './at-end.ts'
 
 // The built program as a shell starts it. All else about commands is tested in the tests' process (`runBursar`).
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-program-'))
-  atEnd(() => rm(folder, { recursive: true, force: true }))
+  const folder = await ownFolder()
   return folder
 }
 
@@ -87,8 +86,7 @@ test('the first `npx bursar` in a clone builds nothing', async () => {
 })
 
 test('logs text when asked to, and JSON into a pipe', async () => {
-  const own = await cloneDatabase()
-  atEnd(own.drop)
+  const own = await ownDatabase()
   for (const [format, line] of [
     ['text', /^\[\d\d:\d\d:\d\d\] WARN: .*\n/],
     ['auto', /^\{"level":40,/],

@@ -6,7 +6,7 @@ import { originOfLoop } from '../src/contract/actor.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { deposit } from '../src/money/movements/deposit.ts'
-import { RowMacs } from '../src/audit/row-macs.ts'
+import { RowMacs } from '../src/audit/sealed-rows.ts'
 import { bitcoinAdapter } from '../chains/bitcoin/adapter.ts'
 import type { Networks } from '../src/networks/network.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
@@ -24,6 +24,7 @@ import {
 } from './real-networks.ts'
 import { MASTER_KEYS, ownedAsDepositAddress, type TestCustomer } from './support.ts'
 import { hurry } from './work-off.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 
 if (KNOTS === undefined)
   console.warn(
@@ -89,7 +90,13 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
         'BITCOIN',
         bitcoinAdapter(
           'BITCOIN',
-          { ...world.node.config, confirmations: 1, feeCeiling, stuckAfterMs: 0 },
+          {
+            ...world.node.config,
+            confirmations: 1,
+            feeCeiling,
+            stuckAfterMs: 0,
+            withdrawals: withdrawalReader,
+          },
           service.db,
         ),
       ],

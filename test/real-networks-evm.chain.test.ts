@@ -6,10 +6,10 @@
  * 3. nothing stays locked: no transaction in the node, no unused nonce, no lock in the database, nothing in flight.
  */
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { RowMacs } from '../src/audit/row-macs.ts'
-import { macOfWithdrawal, readAccepted, signOnlyAccepted } from '../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../src/audit/sealed-rows.ts'
+import { macOfWithdrawal } from '../src/audit/withdrawal-macs.ts'
 import { newPrivateKey, signStatement } from '../src/governance/approvals/approval-statement.ts'
 import { Policies } from '../src/governance/policy/policy.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
@@ -22,22 +22,19 @@ import {
   prepare,
   startRealService,
   workToTheEnd,
-  type RealService,
 } from './real-networks.ts'
-import { atEnd, BASE_URL, caller, MASTER_KEYS } from './support.ts'
+import { BASE_URL, caller, MASTER_KEYS } from './support.ts'
 import { hurry, mine } from './work-off.ts'
 import { governBy } from '../src/governance/policy/judge-payments.ts'
 import { buildApp } from '../src/program/build-app.ts'
+import { signOnlyAccepted } from '../src/rails/payouts/sign-only-accepted.ts'
+import { readAccepted } from '../src/money/movements/accepted-withdrawals.ts'
+import { atEnd } from './at-end.ts'
 
-let world: Awaited<ReturnType<typeof evmWorld>>
-let service: RealService
-
-beforeAll(async () => {
-  world = await evmWorld()
-  service = await startRealService(world)
-  // The worker reads the chain for deposits from here on.
-  await workToTheEnd(service, world)
-})
+const world = await evmWorld()
+const service = await startRealService(world)
+// The worker reads the chain for deposits from here on.
+await workToTheEnd(service, world)
 afterAll(async () => {
   await service?.close()
   await world?.stop()

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import { decimalsOf } from '../src/contract/assets/catalogue.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { deposit } from '../src/money/movements/deposit.ts'
@@ -25,7 +25,6 @@ import { evmWorld, litecoinWorld, networksFile, type World } from './real-networ
 import {
   ROW_MACS,
   actionsOfCommands,
-  atEnd,
   type BursarProcess,
   cloneDatabase,
   type RemoteCaller,
@@ -36,8 +35,10 @@ import {
   type TestDatabase,
   toldIn,
   withoutOperators,
+  ownDatabase,
 } from './support.ts'
 import { hurry, mine } from './work-off.ts'
+import { atEnd } from './at-end.ts'
 
 if (!HAS_LITECOIND)
   console.warn(
@@ -65,7 +66,7 @@ describe.each([
     if (skipped) return
     ;[world, database] = await Promise.all([open(), cloneDatabase()])
     file = await networksFile([world], { low_mark: LOW_MARK })
-    environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_WORKER_INTERVAL_MS: '20' }
+    environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_WORKER_INTERVAL_MS: '100' }
     // With a customer in the database, the start makes no demo.
     const customer = await createCustomer(database.db, 'Test')
     customer_id = customer.customer_id
@@ -413,8 +414,7 @@ test('an invalid file stops the start with a line that names the setting, sectio
     { network: 'BASE', section: { ...section, hot_wallet_key: { env: 'KEY' } }, secrets },
   ])
   atEnd(file.remove)
-  const database = await cloneDatabase()
-  atEnd(database.drop)
+  const database = await ownDatabase()
   const run = async (args: string[], BURSAR_NETWORKS_FILE: string) => {
     const own = { DATABASE_URL: database.url, PORT: '0', BURSAR_NETWORKS_FILE }
     const ended = await runBursar(args, { ...file.environment, ...own })
@@ -497,8 +497,7 @@ test('no secret is logged or returned, even when the node repeats it', async () 
     },
   ])
   atEnd(file.remove)
-  const database = await cloneDatabase()
-  atEnd(database.drop)
+  const database = await ownDatabase()
   const environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_LOG_LEVEL: 'trace' }
   await createCustomer(database.db, 'Test')
   const bursar = await spawnBursar(environment)

@@ -18,9 +18,9 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../src/contract/as
 import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
-import { verifyAuditChains } from '../src/audit/audit-chains.ts'
+import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
-import { RowMacs } from '../src/audit/row-macs.ts'
+import { RowMacs } from '../src/audit/sealed-rows.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
 import { bitcoinRpc } from '../chains/kit/json-rpc.ts'
 import { networkReports } from '../src/rails/wallets/network-status.ts'
@@ -40,6 +40,7 @@ import {
 } from './support.ts'
 import { hurry, mine, workOff, type Mining } from './work-off.ts'
 import { buildApp } from '../src/program/build-app.ts'
+import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 
 /** A separate real chain, with the operations of a party outside of Bursar. */
 export interface World {
@@ -247,7 +248,10 @@ export async function startRealService(world: World) {
   const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
   const settings = testSettings({})
   const ledger = new Ledger(db, { macs: new RowMacs(MASTER_KEYS) })
-  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
+  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode, {
+    signs: true,
+    withdrawals: withdrawalReader,
+  })
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
     db,
@@ -523,8 +527,8 @@ const byHash = (one: { hash?: string | undefined }, other: { hash?: string | und
   one.hash! < other.hash! ? -1 : 1
 
 const PLACES_MAX = 500
-/** A run takes each eighth place, from a random first one: each turn takes a second. */
-const PLACES_EVERY = EVERY_STEP ? 1 : 8
+/** How far apart the places of a run are, from a random first one: each turn takes a second. A treasury transfer has few. */
+const PLACES_EVERY = { TURN: EVERY_STEP ? 1 : 16, TREASURY: EVERY_STEP ? 1 : 8 }
 /** The whole ledger is compared with the chain after this many deaths. A harmful death is then among the last ones. */
 const AGREEMENT_EVERY = 10
 
@@ -540,6 +544,7 @@ export async function dieEverywhere(
   return dieAtEachPlace(
     service,
     world,
+    PLACES_EVERY.TURN,
     async () => {
       const [its, next] = [now, await prepare(service, world, turn.deposit)]
       const orders = await order(world, its, turn)
@@ -559,7 +564,7 @@ export function dieInTreasury(
   const { db, networks } = service
   const adapter = networks.get(world.network)!
   const macs = new RowMacs(MASTER_KEYS)
-  return dieAtEachPlace(service, world, async () => {
+  return dieAtEachPlace(service, world, PLACES_EVERY.TREASURY, async () => {
     const destination_address = await world.newAddress()
     const send = { network: world.network, asset, amount, destination_address, reference: randomUUID() }
     const { transfer } = await orderTreasurySend({ db, macs, origin: originOfLoop('test') }, adapter, send)
@@ -581,18 +586,19 @@ export function dieInTreasury(
 async function dieAtEachPlace(
   service: RealService,
   world: World,
+  every: number,
   begin: () => Promise<() => Promise<void>>,
   steps: string[] = [],
 ): Promise<string[]> {
   const workers = await killedWorkers(service, world)
   const places: string[] = []
-  const first = randomInt(PLACES_EVERY)
+  const first = randomInt(every)
   let isOver = false
   try {
     for (let turns = 1; turns <= PLACES_MAX; turns++) {
       const missing = isOver ? steps.find((words) => !places.join('\n').includes(words)) : undefined
       if (isOver && missing === undefined) return places
-      const at = missing ?? first + places.length * PLACES_EVERY
+      const at = missing ?? first + places.length * every
       const requireIts = await begin()
       const place = await workers.run(at)
       try {

@@ -5,25 +5,26 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { httpLoad } from '../bench/http-load.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { TokenBuckets } from '../src/http/rate-limit.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { readSettings } from '../src/settings.ts'
 import {
   ROW_MACS,
-  atEnd,
   caller,
-  cloneDatabase,
   credit,
   fetchToken,
   newCustomer,
   remoteCaller,
-  spawnBursar,
   startTestService,
   withdrawalOf,
   type TestCustomer,
+  ownTestService,
+  ownDatabase,
+  ownBursar,
 } from './support.ts'
+import { atEnd } from './at-end.ts'
 
 const person = {
   ref_id: 'person',
@@ -71,8 +72,7 @@ describe('the rate of a customer', () => {
 
 describe('the changes of a customer in a day', () => {
   test('are limited; reads are not, and each withdrawal of a request for many counts', async () => {
-    const limited = await startTestService({ BURSAR_CUSTOMER_CHANGES_PER_DAY: '4' })
-    atEnd(() => limited.close())
+    const limited = await ownTestService({ BURSAR_CUSTOMER_CHANGES_PER_DAY: '4' })
     const [customer, other] = [await newCustomer(limited), await newCustomer(limited)]
     await credit(new Ledger(limited.db), customer, 'USD', '1000')
     const withdraw = (count: number) =>
@@ -109,15 +109,13 @@ describe('the changes of a customer in a day', () => {
 
 test('a client at full speed does not raise the latency of another customer beyond a second', async () => {
   // The service with its default limits, in a process of its own.
-  const { db, url, drop } = await cloneDatabase()
-  atEnd(drop)
-  const process = await spawnBursar({
+  const { db, url } = await ownDatabase()
+  const process = await ownBursar({
     DATABASE_URL: url,
     BURSAR_METRICS_PORT: '0',
     BURSAR_RATE_LIMIT_PER_SECOND: '50',
     BURSAR_RATE_LIMIT_BURST: '50',
   })
-  atEnd(() => process.end('SIGTERM'))
   const [attacker, other] = await Promise.all(
     ['Attacker', 'Other'].map(async (name) => {
       const made = await createCustomer(db, name)

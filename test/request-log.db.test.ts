@@ -1,11 +1,9 @@
-import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { OPERATIONS } from '../src/program/app.ts'
 import { describeError, logOptions } from '../src/log.ts'
 import { CLUSTER } from './cluster.ts'
-import { caller, DESTINATION, fund, newCustomer, startTestService } from './support.ts'
-import type { TestCustomer, TestService } from './support.ts'
+import { caller, DESTINATION, fund, newCustomer, startTestService, ownTestService } from './support.ts'
 
 /*
  * The log: a line for each request, with ids and the route, and nothing of what was in it. Every operation is asked
@@ -31,22 +29,11 @@ const lines = () =>
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Line)
-const stream = new Writable({
-  write: (chunk, _encoding, done) => {
-    written += String(chunk)
-    done()
-  },
-})
-const log = pino(logOptions('trace'), stream)
+const log = pino(logOptions('trace'), { write: (line: string) => void (written += line) })
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService({}, { log })
-  customer = await newCustomer(service)
-  await fund(customer, '1000')
-})
-afterAll(() => service.close())
+const service = await ownTestService({}, { log })
+const customer = await newCustomer(service)
+await fund(customer, '1000')
 
 const PRIVATE = {
   first_name: 'Wilhelmina-Private',

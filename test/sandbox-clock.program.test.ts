@@ -4,14 +4,13 @@
  * 2. times and ids never go back, ascending lists miss nothing, and `bursar verify` finds nothing, also after a restart;
  * 3. no session of a sandbox whose clock was not moved, and none of live mode, knows another clock.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { CLUSTER } from './cluster.ts'
 import { startReceiver } from './receivers.ts'
-import { atEnd, cloneDatabase, runBursar, spawnBursar } from './support.ts'
+import { cloneDatabase, runBursar, spawnBursar } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 interface List<T> {
   items: T[]
@@ -19,8 +18,7 @@ interface List<T> {
 
 async function startSandbox(more: Record<string, string> = {}) {
   const database = await cloneDatabase(2)
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-clock-'))
-  atEnd(() => rm(folder, { recursive: true, force: true }))
+  const folder = await ownFolder()
   atEnd(() => database.drop())
   const environment = {
     DATABASE_URL: database.url,

@@ -1,18 +1,16 @@
 /** A sandbox begins anew, and nothing but a stopped sandbox with invented money is ever deleted. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { HAS_CHROMIUM, launchBrowser } from './browser.ts'
 import { CLUSTER } from './cluster.ts'
-import { atEnd, cloneDatabase, everyTable, MASTER_KEY, runBursar, spawnBursar } from './support.ts'
+import { cloneDatabase, everyTable, MASTER_KEY, runBursar, spawnBursar, ownBursar } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 async function emptySandbox() {
   const database = await cloneDatabase(2)
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-reset-'))
-  atEnd(() => rm(folder, { recursive: true, force: true }))
+  const folder = await ownFolder()
   atEnd(() => database.drop())
   const environment: Record<string, string> = {
     DATABASE_URL: database.url,
@@ -57,8 +55,7 @@ test.skipIf(CLUSTER.length > 0)('a stopped sandbox is deleted and begins with an
   expect(rows).toEqual([])
   expect((await db.query('select * from of_another_program')).rowCount).toBe(0)
 
-  const second = await spawnBursar(environment)
-  atEnd(() => second.end('SIGTERM'))
+  const second = await ownBursar(environment)
   const after = await demo()
   expect(after.customer_id).not.toBe(before.customer_id)
   // A suite goes on with the credentials that it has.
@@ -75,8 +72,7 @@ test.skipIf(CLUSTER.length > 0)('a stopped sandbox is deleted and begins with an
 
 test.skipIf(CLUSTER.length > 0)('Reset Sandbox begins anew, and the credentials stay', async () => {
   const { db, folder, environment } = await emptySandbox()
-  const service = await spawnBursar(environment)
-  atEnd(() => service.end('SIGTERM'))
+  const service = await ownBursar(environment)
   const demo = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as SandboxCredentials
   const { client_id, client_secret } = demo
   const takeToken = async () => {
@@ -157,8 +153,7 @@ test.skipIf(!HAS_CHROMIUM || CLUSTER.length > 0)(
     const { db, folder, environment } = await emptySandbox()
     const file = credentialsFile(folder)
     const demo = async () => JSON.parse(await readFile(file, 'utf8')) as SandboxCredentials
-    const service = await spawnBursar(environment)
-    atEnd(() => service.end('SIGTERM'))
+    const service = await ownBursar(environment)
     const before = await demo()
     const forged = await fetch(`${service.address}/console/sandbox/reset`, {
       method: 'POST',

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { transaction, type Queryable } from '../src/db/database.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { PLACES } from '../src/db/tables.ts'
 import { CLUSTER } from './cluster.ts'
-import { cloneDatabase, type TestDatabase } from './support.ts'
+import { ownDatabase } from './support.ts'
 
 /** Tables that belong to no customer: customers themselves, and state of the deployment or of the outside world. */
 const NOT_TENANT_OWNED = [
@@ -42,11 +42,7 @@ const NOT_TENANT_OWNED = [
   'wallet_checks',
 ]
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase(2)
-})
-afterAll(() => database.drop())
+const database = await ownDatabase(2)
 
 /** Returns primary and unique keys of tenant-owned tables that are missing or do not begin with customer_id. */
 async function keysAcrossTenants(db: Queryable): Promise<string[]> {

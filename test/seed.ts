@@ -13,11 +13,11 @@ const DRAWN = 2
 /** Parameters of a property with at most this many cases. */
 export const runs = (most: number) => ({ seed: SEED, numRuns: Math.ceil(most / PART) })
 
-/** The part of some subjects that one run takes, each of which is a test of its own. */
-export function partOf<Subject>(all: readonly Subject[]): Subject[] {
-  const count = Math.ceil(all.length / PART)
+/** The part of some subjects that one run takes, each of which is a test of its own: one of `share`, at least one. */
+export function partOf<Subject>(all: readonly Subject[], share = PART): Subject[] {
+  const count = EVERY_STEP ? all.length : Math.ceil(all.length / share)
   const drawn = fc.shuffledSubarray([...all], { minLength: count, maxLength: count })
-  return PART === 1 ? [...all] : fc.sample(drawn, { numRuns: 1, seed: SEED })[0]!
+  return EVERY_STEP ? [...all] : fc.sample(drawn, { numRuns: 1, seed: SEED })[0]!
 }
 
 /** Selects the places of a walk with this many steps: both ends and some drawn by the seed, or all with TEST_EVERY_STEP=1. */

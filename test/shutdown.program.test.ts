@@ -1,22 +1,15 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { expect, test, vi } from 'vitest'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { partOf } from './seed.ts'
-import {
-  ROW_MACS,
-  atEnd,
-  cloneDatabase,
-  credit,
-  spawnBursar,
-  withdrawalOf,
-  type TestDatabase,
-} from './support.ts'
+import { ROW_MACS, credit, spawnBursar, withdrawalOf, ownDatabase } from './support.ts'
+import { atEnd } from './at-end.ts'
 
 /*
  * A process that receives SIGTERM finishes the work that it has accepted:
@@ -26,19 +19,14 @@ import {
  * 4. the process ends in time, with exit code 0, or 1 when work was left unfinished.
  */
 
-let database: TestDatabase
-let customer: { customer_id: string; profile_id: string; client_id: string; client_secret: string }
-beforeAll(async () => {
-  database = await cloneDatabase()
-  const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
-  customer = {
-    customer_id,
-    profile_id,
-    ...(await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)),
-  }
-  await credit(new Ledger(database.db), customer, 'USD', '1000000')
-})
-afterAll(() => database.drop())
+const database = await ownDatabase()
+const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
+const customer: { customer_id: string; profile_id: string; client_id: string; client_secret: string } = {
+  customer_id,
+  profile_id,
+  ...(await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)),
+}
+await credit(new Ledger(database.db), customer, 'USD', '1000000')
 
 async function start(environment: Record<string, string> = {}) {
   const process = await spawnBursar({ DATABASE_URL: database.url, BURSAR_METRICS_PORT: '0', ...environment })

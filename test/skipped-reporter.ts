@@ -1,6 +1,6 @@
-import type { Reporter, TestModule, TestSuite, Vitest } from 'vitest/node'
+import type { Reporter, TestModule, TestRunEndReason, TestSuite, Vitest } from 'vitest/node'
 
-/** Prints the skipped suites as the last lines of a run: earlier lines scroll by unread. */
+/** Prints the skipped suites, and the seed of a run that failed, as its last lines: earlier lines scroll by unread. */
 export default class SkippedReporter implements Reporter {
   #filtered = false
 
@@ -8,7 +8,8 @@ export default class SkippedReporter implements Reporter {
     this.#filtered = vitest.config.testNamePattern !== undefined
   }
 
-  onTestRunEnd(modules: readonly TestModule[]): void {
+  onTestRunEnd(modules: readonly TestModule[], _errors: readonly unknown[], reason: TestRunEndReason): void {
+    if (reason === 'failed') console.warn(`drawn by TEST_SEED=${process.env.TEST_SEED}`)
     // With a name pattern, all other tests count as skipped.
     if (this.#filtered) return
     for (const file of modules) {

@@ -55,10 +55,11 @@ interface TokenBalance {
   uiTokenAmount: { amount: string }
 }
 
-/** The state of the chain at the end of a block. */
-interface Block {
-  slot: bigint
-  state: Uint8Array
+type Account = ReturnType<Svm['getAccount']>
+/** What an account was from the end of a block on. */
+interface Version {
+  block: number
+  account: Account
 }
 
 const RECENT_BLOCKS = 150
@@ -74,7 +75,13 @@ function read(raw: Uint8Array) {
   if (message.version !== 'legacy' && message.version !== 0) throw new Error('unknown version')
   const accounts = [...message.staticAccounts] as Address[]
   const signature = transaction.signatures[accounts[0]!]
-  return { transaction, message, accounts, signature: signature ? base58.encode(signature) : '' }
+  const { numSignerAccounts, numReadonlySignerAccounts, numReadonlyNonSignerAccounts } = message.header
+  const writable = accounts.filter((_, index) =>
+    index < numSignerAccounts
+      ? index < numSignerAccounts - numReadonlySignerAccounts
+      : index < accounts.length - numReadonlyNonSignerAccounts,
+  )
+  return { transaction, message, accounts, writable, signature: signature ? base58.encode(signature) : '' }
 }
 
 export class SolanaNode {
@@ -90,7 +97,10 @@ export class SolanaNode {
   pool = new Map<string, Buffer>()
   made: Made[] = []
   svm: Svm
-  private blocks: Block[] = []
+  /** The slots of the blocks. */
+  private blocks: bigint[] = []
+  /** Of the accounts that were written since the first block. A copy of the whole state for each block took most of the time. */
+  private versions = new Map<Address, Version[]>()
   private hashes: string[] = []
   private server = createServer()
   readonly bank: SolanaSigner = signerOfSeed(randomBytes(32))
@@ -144,21 +154,29 @@ export class SolanaNode {
   }
 
   private keepBlock(): void {
-    this.blocks.push({ slot: this.slot, state: this.svm.toBytes() })
-    if (this.blocks.length > 200) this.blocks.shift()
+    this.blocks.push(this.slot)
   }
 
   /** The newest final block. */
-  private final(): Block {
-    return this.blocks[Math.max(0, this.blocks.length - 1 - this.depth)]!
+  private final(): number {
+    return Math.max(0, this.blocks.length - 1 - this.depth)
   }
 
-  private finalSvm: { slot: bigint; svm: Svm } | undefined
-  private view(): Svm {
-    if (this.depth === 0) return this.svm
-    const { slot, state } = this.final()
-    if (this.finalSvm?.slot !== slot) this.finalSvm = { slot, svm: runtime!.LiteSVM.fromBytes(state) }
-    return this.finalSvm.svm
+  /** An account as it was at the end of a block. */
+  private accountIn(block: number, address: Address): Account {
+    const versions = this.versions.get(address)
+    return versions?.findLast((version) => version.block <= block)?.account ?? this.svm.getAccount(address)
+  }
+
+  /** Makes a change, and keeps what these accounts are before and after it. */
+  private writing<T>(accounts: readonly Address[], write: () => T): T {
+    for (const address of accounts)
+      if (!this.versions.has(address))
+        this.versions.set(address, [{ block: 0, account: this.svm.getAccount(address) }])
+    const done = write()
+    for (const address of accounts)
+      this.versions.get(address)!.push({ block: this.blocks.length, account: this.svm.getAccount(address) })
+    return done
   }
 
   /** Makes blocks of what waits in the pool. */
@@ -200,17 +218,20 @@ export class SolanaNode {
       this.made = [...made]
       this.hashes = [...hashes]
       this.blocks = [...blocks]
-      this.finalSvm = undefined
+      for (const [address, versions] of this.versions)
+        this.versions.set(
+          address,
+          versions.filter(({ block }) => block < blocks.length),
+        )
       this.pool.clear()
     }
   }
 
   /** Answers getMultipleAccounts with the accounts as they are now, also later. */
   snapshotOfAccounts() {
-    const old = runtime!.LiteSVM.fromBytes(this.svm.toBytes())
-    const { slot } = this
+    const [block, { slot }] = [this.blocks.length - 1, this]
     return (params: unknown[]) => {
-      const value = (params[0] as Address[]).map((one) => accountAt(old, one, Infinity))
+      const value = (params[0] as Address[]).map((one) => shownAccount(this.accountIn(block, one), Infinity))
       return { context: { slot }, value }
     }
   }
@@ -234,9 +255,9 @@ export class SolanaNode {
 
   private execute(signature: string, raw: Buffer): void {
     if (!this.isLive(raw) || this.made.some((one) => one.signature === signature)) return
-    const { transaction, accounts } = read(raw)
+    const { transaction, accounts, writable } = read(raw)
     const before = this.balances(accounts)
-    const result = this.svm.sendTransaction(transaction)
+    const result = this.writing(writable, () => this.svm.sendTransaction(transaction))
     const isFailed = result instanceof runtime!.FailedTransactionMetadata
     const err = isFailed ? errorOf(result.err()) : null
     // Refused before it was run: no block has it.
@@ -272,7 +293,7 @@ export class SolanaNode {
       .update('DURABLE_NONCE')
       .update(base58.decode(this.svm.latestBlockhash()))
     data.set(hash.digest(), 40)
-    this.svm.setAccount({ ...account, data })
+    this.writing([address], () => this.svm.setAccount({ ...account, data }))
   }
 
   private balances(accounts: Address[]) {
@@ -331,14 +352,15 @@ export class SolanaNode {
   /** Writes an account as it stands. */
   put(address: Address, owner: Address, data: Uint8Array): void {
     const lamports = this.svm.minimumBalanceForRentExemption(BigInt(data.length))
-    this.svm.setAccount({
+    const account = {
       address,
       programAddress: owner,
       data: new Uint8Array(data),
       executable: false,
       lamports,
       space: BigInt(data.length),
-    } as never)
+    }
+    this.writing([address], () => this.svm.setAccount(account as never))
     this.keepBlock()
   }
 
@@ -404,7 +426,7 @@ export class SolanaNode {
   }
 
   private call(method: string, params: unknown[]): unknown {
-    const context = { slot: this.final().slot }
+    const context = { slot: this.blocks[this.final()]! }
     switch (method) {
       case 'test_mine':
         this.mine()
@@ -425,9 +447,9 @@ export class SolanaNode {
       case 'isBlockhashValid':
         return { context, value: this.hashes.includes(params[0] as string) }
       case 'getMultipleAccounts': {
-        const view = this.view()
         const length = (params[1] as { dataSlice?: { length: number } }).dataSlice?.length ?? Infinity
-        return { context, value: (params[0] as Address[]).map((one) => accountAt(view, one, length)) }
+        const final = (params[0] as Address[]).map((one) => this.accountIn(this.final(), one))
+        return { context, value: final.map((account) => shownAccount(account, length)) }
       }
       case 'getBlocks': {
         const [first, last] = params as [number, number]
@@ -477,10 +499,9 @@ export class SolanaNode {
       }
       case 'simulateTransaction': {
         const { transaction } = read(Buffer.from(params[0] as string, 'base64'))
-        const trial = runtime!.LiteSVM.fromBytes(this.svm.toBytes())
-          .withSigverify(false)
-          .withBlockhashCheck(false)
-        const result = trial.simulateTransaction(transaction)
+        this.svm.withSigverify(false)
+        const result = this.svm.simulateTransaction(transaction)
+        this.svm.withSigverify(true)
         const isFailed = result instanceof runtime!.FailedTransactionMetadata
         const meta = result.meta()
         return {
@@ -514,8 +535,7 @@ interface Call {
   params?: unknown[]
 }
 
-function accountAt(svm: Svm, address: Address, length: number) {
-  const account = svm.getAccount(address)
+function shownAccount(account: Account, length: number) {
   if (!account.exists || (account.lamports as bigint) === 0n) return null
   const data = Buffer.from(account.data).subarray(0, length)
   return {

@@ -3,9 +3,9 @@
  * their offset, the values of enumerations.
  */
 import { describe, expect, test } from 'vitest'
-import { timeRange } from '../src/http/lists.ts'
+import { timeRange } from '../src/http/time-bounds.ts'
 import { TransferType } from '../src/money/ledger/transfer.ts'
-import { MARKETS } from '../src/resources/markets/markets.ts'
+import { MARKETS } from '../src/contract/markets.ts'
 import type { Operation } from '../src/http/operation.ts'
 import { queryReader } from '../src/http/query-spelling.ts'
 import { validatorCompiler } from '../src/http/validation.ts'

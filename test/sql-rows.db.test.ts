@@ -8,10 +8,10 @@ import { relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import pg from 'pg'
 import ts from 'typescript'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { CLUSTER } from './cluster.ts'
 import { sources } from './sources.ts'
-import { cloneDatabase, type TestDatabase } from './support.ts'
+import { ownDatabase } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -20,33 +20,30 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
  * test/generated-sql.db.test.ts run these statements. The list may only shrink.
  */
 const COMPOSED = [
-  'chains/bitcoin/claims.ts claimTransaction',
-  'chains/bitcoin/claims.ts movedBy',
   'chains/bitcoin/deposits.ts recordedOutputs',
-  'chains/bitcoin/status.ts withdrawalsPaidWith',
   'chains/evm/taken-back.ts endedTopUps',
   'chains/evm/taken-back.ts endedWithdrawals',
+  'src/access/audit-log/audit-records.ts selectAuditRecords',
   'src/access/tokens/client-standing.ts readLists',
-  'src/audit/audit-chains.ts #records',
-  'src/audit/audit-record.ts selectAuditRecords',
-  'src/audit/row-macs.ts genuine',
-  'src/audit/row-macs.ts notGenuine',
-  'src/audit/row-macs.ts renew',
-  'src/audit/row-macs.ts seal',
-  'src/audit/row-macs.ts sealAll',
+  'src/audit/sealed-rows.ts genuine',
+  'src/audit/sealed-rows.ts notGenuine',
+  'src/audit/sealed-rows.ts renew',
+  'src/audit/sealed-rows.ts seal',
+  'src/audit/sealed-rows.ts sealAll',
   'src/db/changes.ts firstIn',
   'src/db/lock-rows.ts lockRows',
-  'src/http/lists.ts selectWhere',
-  'src/money/movements/own-custody.ts selectSpendable',
+  'src/money/movements/paid-in-limit.ts selectSpendable',
   'src/money/records/record-limits.ts countRecords',
+  'src/money/records/write-prices.ts writePrices',
+  'src/money/verify/chain-check.ts #records',
   'src/money/verify/row-rules.ts rowDisagreements',
   'src/money/verify/verify.ts verifyCustomer',
   'src/resources/events/list-events.ts selectEvents',
+  'src/resources/list-operation.ts selectWhere',
   'src/resources/markets/list-historical-candles.ts selectCandles',
   'src/resources/markets/list-historical-prices.ts countPoints',
   'src/resources/markets/list-historical-prices.ts findPage',
   'src/resources/markets/list-historical-prices.ts selectPoints',
-  'src/resources/markets/write-prices.ts writePrices',
   'src/resources/orchestrations/create-orchestration-rule.ts findRule',
   'src/resources/orchestrations/list-orchestrations.ts selectOrchestrations',
   'src/resources/statements/generate-statements.ts selectDays',
@@ -77,17 +74,10 @@ const OF_ALL_CUSTOMERS = [
   'src/rails/payouts/found-withdrawals.ts findPayee',
 ]
 
-let database: TestDatabase
-let client: pg.Client
-beforeAll(async () => {
-  database = await cloneDatabase(1)
-  client = new pg.Client({ connectionString: database.ownerUrl })
-  await client.connect()
-})
-afterAll(async () => {
-  await client.end()
-  await database.drop()
-})
+const database = await ownDatabase(1)
+const client = new pg.Client({ connectionString: database.ownerUrl })
+await client.connect()
+afterAll(() => client.end())
 
 interface Call {
   /** `src/access/tokens/api-clients.ts listApiClients` */

@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir, userInfo } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { userInfo } from 'node:os'
+import { expect, test } from 'vitest'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { selectFreezes } from '../src/money/records/freezes.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
@@ -12,7 +10,6 @@ import {
   ROW_MACS,
   actionsOfCommands,
   asAdmin,
-  atEnd,
   cloneDatabase,
   credit,
   loggedIn,
@@ -22,21 +19,15 @@ import {
   toldIn,
   withdraw,
   withdrawalOf,
-  type TestDatabase,
+  ownDatabase,
+  ownBursar,
 } from './support.ts'
+import { atEnd, ownFolder } from './at-end.ts'
 
 // Commands that stop money movements, in processes of their own. The tests beside the code cover their effects.
 
-let database: TestDatabase
-let folder: string
-beforeAll(async () => {
-  database = await cloneDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'bursar-stops-'))
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const database = await ownDatabase()
+const folder = await ownFolder()
 
 /** Runs a command. Returns its output, its text lines on standard error, and the lines of its log. */
 async function bursar(...args: string[]) {
@@ -139,8 +130,7 @@ test.each([0, 1])('verify says why it fails where the database has %d connection
 })
 
 test('in live mode, everything is frozen only with a reason', async () => {
-  const live = await cloneDatabase(2)
-  atEnd(live.drop)
+  const live = await ownDatabase(2)
   const run = (...args: string[]) =>
     runBursar(args, { DATABASE_URL: live.url, BURSAR_MODE: 'live', BURSAR_DATA_DIR: folder })
   const bare = await run('freeze', 'all')
@@ -221,8 +211,7 @@ test('two processes refuse a disabled account or client within seconds of the co
 test('a command cancels a withdrawal once, and the log names the operator', async () => {
   const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
   await credit(new Ledger(database.db), { customer_id, profile_id }, 'USD', '100')
-  const service = await spawnBursar({ DATABASE_URL: database.url, BURSAR_WORKER: 'false' })
-  atEnd(() => service.end('SIGTERM'))
+  const service = await ownBursar({ DATABASE_URL: database.url, BURSAR_WORKER: 'false' })
   const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const call = await remoteCaller(service.address, client)
   const { id } = await withdraw({ profile_id, call })

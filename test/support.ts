@@ -11,12 +11,12 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import pg from 'pg'
 import { pino, type Logger } from 'pino'
-import { inject, onTestFinished } from 'vitest'
+import { inject } from 'vitest'
 import { given, type OwnProcess } from '../src/cli/own-process.ts'
 import { runProgram } from '../src/cli/program.ts'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import {
   inOrder,
   openDatabase,
@@ -27,14 +27,15 @@ import {
 } from '../src/db/database.ts'
 import { PLACES } from '../src/db/tables.ts'
 import { idsAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
-import { addressOn, Cluster, type Nodes } from '../src/db/nodes.ts'
+import { addressOn, Cluster } from '../src/db/nodes.ts'
+import { setParts } from '../src/db/parts.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/money/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
-import type { Market } from '../src/resources/markets/markets.ts'
-import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import type { Market } from '../src/contract/markets.ts'
+import { lockMarket, writePrices } from '../src/money/records/write-prices.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
-import { RowMacs, sealRowsWith } from '../src/audit/row-macs.ts'
+import { RowMacs, sealRowsWith } from '../src/audit/sealed-rows.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import type { Networks } from '../src/networks/network.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
@@ -44,6 +45,7 @@ import { openBank } from '../src/rails/wires/bank.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { openSigningKeys } from '../src/access/tokens/signing-keys.ts'
 import { readSettings, type Settings } from '../src/settings.ts'
+import { atEnd, endWithWorker } from './at-end.ts'
 import {
   CLUSTER,
   copyOnWorkers,
@@ -86,6 +88,13 @@ export async function cloneDatabase(max = 10): Promise<TestDatabase> {
       await drop()
     },
   }
+}
+
+/** A database of the test, or of the file that calls this outside of its tests: it is dropped at the end. */
+export async function ownDatabase(max?: number): Promise<TestDatabase> {
+  const database = await cloneDatabase(max)
+  atEnd(() => database.drop())
+  return database
 }
 
 /** A database that belongs to the owner's role. It is empty without a template. */
@@ -191,7 +200,7 @@ const NAMES_COORDINATOR = new RegExp(`\\b(from|join|into|update)\\s+(${ON_COORDI
  * A plain database as a cluster has it: the pool of the customers takes no statement about a table that only the coordinator
  * of a cluster has. So each test on a plain database finds a statement that would fail on a cluster.
  */
-function asOnCluster(shared: Database, pool: Database): Nodes {
+function asOnCluster(shared: Database, pool: Database): void {
   pool.on('connect', (session) => {
     session.query = ((asked: string | pg.QueryConfig, ...others: unknown[]) => {
       const table = NAMES_COORDINATOR.exec(typeof asked === 'string' ? asked : asked.text)?.[2]
@@ -202,11 +211,12 @@ function asOnCluster(shared: Database, pool: Database): Nodes {
     }) as typeof session.query
   })
   setCoordinator(pool, shared)
-  const nodes = [{ name: '', db: pool, hints: pool }]
-  return { shared, of: () => pool, nameOf: () => '', list: () => nodes, refresh: async () => undefined }
+  const part = { name: '', db: pool }
+  const list = [part]
+  setParts(shared, { of: () => part, list: () => list, refresh: async () => undefined })
 }
 
-/** The service as production builds it, on a separate database. Close it in `afterAll`. */
+/** The service as production builds it, on a separate database. Close it. */
 export async function startTestService(
   environment: Record<string, string> = {},
   { baseUrl = BASE_URL, log = pino({ level: 'silent' }) }: { baseUrl?: string; log?: Logger } = {},
@@ -221,8 +231,9 @@ export async function startTestService(
     pools.push(pool)
     return pool
   }
-  const nodes = CLUSTER.length > 0 ? cluster.nodes(db, open) : asOnCluster(db, open())
-  const ledger = new Ledger(nodes, {
+  if (CLUSTER.length > 0) cluster.connect(db, open)
+  else asOnCluster(db, open())
+  const ledger = new Ledger(db, {
     macs: new RowMacs(MASTER_KEYS),
     govern: governBy(new Policies(MASTER_KEYS, { sandbox: settings.mode === 'sandbox' })),
   })
@@ -241,8 +252,6 @@ export async function startTestService(
     )
   const app = await buildApp({
     db,
-    nodes,
-    backgroundNodes: nodes,
     ledger,
     networks,
     settings,
@@ -260,7 +269,6 @@ export async function startTestService(
     db,
     ownerUrl,
     owner,
-    nodes,
     app,
     ledger,
     macs: ledger.macs!,
@@ -274,6 +282,13 @@ export async function startTestService(
       await drop()
     },
   }
+}
+
+/** A service of the test, or of the file that calls this outside of its tests: it is closed at the end. */
+export async function ownTestService(...given: Parameters<typeof startTestService>): Promise<TestService> {
+  const service = await startTestService(...given)
+  atEnd(() => service.close())
+  return service
 }
 
 let shared: Promise<Omit<TestService, 'close'>> | undefined
@@ -412,6 +427,15 @@ export function caller(app: FastifyInstance, token: string) {
   }
 }
 
+/** How another API client of the customer calls, which has these scopes. */
+export async function callerWith(
+  { app, db }: Pick<TestService, 'app' | 'db'>,
+  { customer_id }: { customer_id: string },
+  scopes: readonly ClientScope[] = SCOPES,
+) {
+  return caller(app, await fetchToken(app, await createApiClient(db, ROW_MACS, customer_id, scopes)))
+}
+
 /** Wires USD to a profile, through deposit instructions of its own. */
 export async function fund(
   customer: TestCustomer,
@@ -438,10 +462,11 @@ export async function credit(
   { customer_id, profile_id }: { customer_id: string; profile_id: string },
   asset: string,
   amount: string,
+  origin = originOfLoop('test'),
 ): Promise<Transfer> {
   const minor = parseAmount(amount, decimalsOf(asset))!
   const { transfer } = await ledger.submit(customer_id, {
-    origin: originOfLoop('test'),
+    origin,
     balances: [{ profile_id, asset }],
     decide: ({ now, newId }) => ({
       transfer: {
@@ -472,11 +497,22 @@ export async function approve({ call }: Pick<TestCustomer, 'call'>, identityId: 
   if (answer.status !== 200) throw new Error(`not approved: ${JSON.stringify(answer.body)}`)
 }
 
-/** Creates an approved identity with an account. */
-export async function newHolder(of: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
+/** Creates a profile without money. Returns its id. */
+export async function newProfile({ call }: Pick<TestCustomer, 'call'>): Promise<string> {
+  const { body } = await call<{ id: string }>('POST', '/v2/profiles', { nickname: randomUUID() })
+  return body.id
+}
+
+/** Creates a person, who is PENDING. Returns its id. */
+export async function newIdentity({ call }: Pick<TestCustomer, 'call'>): Promise<string> {
   const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
   const identity = { ref_id: randomUUID(), person_details }
-  const { id } = (await of.call<{ id: string }>('POST', '/v2/identity/identities', identity)).body
+  return (await call<{ id: string }>('POST', '/v2/identity/identities', identity)).body.id
+}
+
+/** Creates an approved identity with an account. */
+export async function newHolder(of: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
+  const id = await newIdentity(of)
   await approve(of, id)
   const account = { identity_id: id }
   const { body } = await of.call<{ id: string }>('POST', '/v2/identity/accounts', { account })
@@ -683,7 +719,7 @@ export interface BursarProcess {
   exitCode: () => number | null
 }
 
-/** Runs `bursar serve` on a free port and waits until it is ready. End it in `afterAll`. */
+/** Runs `bursar serve` on a free port and waits until it is ready. End it. */
 export async function spawnBursar(
   environment: Record<string, string>,
   program = PROGRAM,
@@ -701,6 +737,7 @@ export async function spawnBursar(
     stdio: ['ignore', 'pipe', 'pipe'],
     ...user,
   })
+  endWithWorker(child)
   let log = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
@@ -719,6 +756,13 @@ export async function spawnBursar(
     },
     exitCode: () => child.exitCode,
   }
+}
+
+/** A process of the test, or of the file that calls this outside of its tests: it is ended at the end. */
+export async function ownBursar(...given: Parameters<typeof spawnBursar>): Promise<BursarProcess> {
+  const bursar = await spawnBursar(...given)
+  atEnd(() => bursar.end('SIGTERM'))
+  return bursar
 }
 
 /** Calls a service in another process, with a separate token. Throws when the connection fails. */
@@ -839,9 +883,6 @@ export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<
     }
   }
 }
-
-/** Runs at the end of the test, also when the test fails. */
-export const atEnd = (work: () => Promise<void>) => onTestFinished(work)
 
 /** Returns the actions that commands of this user have recorded in the audit log. */
 export async function actionsOfCommands(db: Database): Promise<string[]> {

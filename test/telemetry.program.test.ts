@@ -7,22 +7,21 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { startCollector } from './otlp.ts'
 import { startReceiver } from './receivers.ts'
-import { atEnd, cloneDatabase, credit, ROW_MACS, runBursar, spawnBursar, withdrawalOf } from './support.ts'
+import { credit, ROW_MACS, runBursar, withdrawalOf, ownDatabase, ownBursar } from './support.ts'
 
 async function startTraced(environment: Record<string, string>) {
-  const database = await cloneDatabase()
-  atEnd(() => database.drop())
+  const database = await ownDatabase()
   const customer = await createCustomer(database.db, 'Test')
   await credit(new Ledger(database.db), customer, 'USD', '1000')
   const client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
-  const bursar = await spawnBursar({
+  const bursar = await ownBursar({
     DATABASE_URL: database.url,
     BURSAR_WORKER_INTERVAL_MS: '20',
     BURSAR_SIMULATED_CONFIRMATION_MS: '0',
@@ -30,7 +29,6 @@ async function startTraced(environment: Record<string, string>) {
     OTEL_METRIC_EXPORT_INTERVAL: '200',
     ...environment,
   })
-  atEnd(() => bursar.end('SIGTERM'))
   const { client_id, client_secret } = client
   const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret })
   const signed = await fetch(`${bursar.address}/oauth2/token`, { method: 'POST', body: form })
@@ -49,8 +47,7 @@ async function startTraced(environment: Record<string, string>) {
 }
 
 async function databaseUrl(): Promise<string> {
-  const database = await cloneDatabase()
-  atEnd(() => database.drop())
+  const database = await ownDatabase()
   return database.url
 }
 

@@ -4,7 +4,7 @@
  * nothing happens, and `bursar verify` tells. test/thief.slow.test.ts changes one thing at a time.
  */
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   createOperator,
   makeLink,
@@ -18,7 +18,7 @@ import { PRIVILEGES } from '../src/db/tables.ts'
 import { SEALED_END } from '../src/audit/freeze-ends.ts'
 import { freeze, selectFreezes } from '../src/money/records/freezes.ts'
 import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
-import { sealOf } from '../src/audit/row-macs.ts'
+import { sealOf } from '../src/audit/sealed-rows.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { addTestApprover, decideAs } from './approvers.ts'
 import { setPolicy } from './policies.ts'
@@ -28,22 +28,16 @@ import {
   fetchToken,
   newCustomer,
   ROW_MACS,
-  startTestService,
   TEST_ORIGIN,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from './support.ts'
 
 const SOON = { timeout: 20_000, interval: 50 }
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService({}, { baseUrl: 'http://localhost:8080' })
-  customer = await newCustomer(service)
-  await credit(service.ledger, customer, 'USD', '100')
-})
-afterAll(() => service.close())
+const service = await ownTestService({}, { baseUrl: 'http://localhost:8080' })
+const customer = await newCustomer(service)
+await credit(service.ledger, customer, 'USD', '100')
 
 // ---------------------------------------------------------------------------------------------- what the role may put back
 

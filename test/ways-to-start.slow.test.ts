@@ -18,8 +18,10 @@ import { PRIVILEGES } from '../src/db/tables.ts'
 import { advanceClock } from '../src/db/sandbox-clock.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { CLUSTER } from './cluster.ts'
+import { partOf } from './seed.ts'
 import { InstalledPostgres, POSTGRES_PROGRAMS } from './installed-postgres.ts'
-import { atEnd, outputOf, PROGRAM, remoteCaller, runBursar, serveBursar, spawnBursar } from './support.ts'
+import { outputOf, PROGRAM, remoteCaller, runBursar, serveBursar, spawnBursar } from './support.ts'
+import { atEnd } from './at-end.ts'
 
 const PLACES = [
   'embedded',
@@ -216,16 +218,26 @@ const REACH: Record<State, (means: Means, ground: Ground) => Promise<void>> = {
   reset: (means) => means.reset(),
 }
 
+const isServedOn = (place: Place, mode: Mode, [first]: State[]) =>
+  first === 'fresh' && SERVED[place]?.includes(mode) === true
+/** What is served, and a part of the other histories. */
+const historiesOn = (place: Place) => [
+  ...HISTORIES.filter(([mode, states]) => isServedOn(place, mode, states)),
+  ...partOf(
+    HISTORIES.filter(([mode, states]) => !isServedOn(place, mode, states)),
+    3,
+  ),
+]
+
 describe.skipIf(CLUSTER.length > 0).each(PLACES)('%s', (place) => {
   const isThere = !place.startsWith('installed') || POSTGRES_PROGRAMS !== undefined
-  test.skipIf(!isThere).each(HISTORIES)('%s: %j', async (mode, states) => {
+  test.skipIf(!isThere).each(historiesOn(place))('%s: %j', async (mode, states) => {
     const ground = await makeGround(place, mode)
     const serve = async () => {
       const { ready, stop } = await serveBursar({ ...ground.environment, BURSAR_LOG_LEVEL: 'warn' })
       return { address: ready.address, stop }
     }
-    const isServed = states[0] === 'fresh' && SERVED[place]?.includes(mode) === true
-    const means = isServed ? byService(ground, mode, serve) : byCommands(ground)
+    const means = isServedOn(place, mode, states) ? byService(ground, mode, serve) : byCommands(ground)
     for (const state of states) {
       await REACH[state](means, ground)
       await requireInPublic(ground)

@@ -33,6 +33,7 @@ import {
   settle as settleOn,
   work as workOn,
 } from '../../test/payouts-on.ts'
+import { partOf } from '../../test/seed.ts'
 import { hurry } from '../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../src/contract/assets/amount.ts'
 import { transaction, violatedConstraint } from '../../src/db/database.ts'
@@ -42,8 +43,7 @@ import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { freeze, selectFreezes, unfreeze } from '../../src/money/records/freezes.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'
-import { RowMacs } from '../../src/audit/row-macs.ts'
-import { signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../../src/audit/sealed-rows.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
 import { creditDepositsOn } from '../../src/rails/deposits/credit-deposits.ts'
 import { seeDepositsOn } from '../../src/rails/deposits/see-deposits.ts'
@@ -60,13 +60,11 @@ import {
 import { bitcoinAdapter } from './adapter.ts'
 import type { BitcoinConfig } from './wallet.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
-import type {
-  FoundDeposit,
-  PayoutNetwork,
-  NetworkAdapter,
-  Networks,
-  Withdrawal,
-} from '../../src/networks/network.ts'
+import type { PayoutNetwork, NetworkAdapter, Networks, Withdrawal } from '../../src/networks/network.ts'
+import type { FoundDeposit } from '../../src/networks/found-deposits.ts'
+import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
+import { availableOf } from '../../test/payouts.ts'
 
 const DEPTH = 2
 const DECIMALS = 8
@@ -1134,7 +1132,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await node.restart(['-mempoolreplacement=1'])
     })
 
-    test.each([false, true])(
+    test.each(partOf([false, true]))(
       "children pay for an underpaying parent once, despite a stranger's child (stranger: %s)",
       async (isPinned) => {
         await node.restart()
@@ -1514,6 +1512,7 @@ const adapter = (changes: Partial<BitcoinConfig> = {}) =>
       rpcUrl: proxy.url,
       confirmations: DEPTH,
       feeCeiling: '0.01',
+      withdrawals: withdrawalReader,
       pollMs: 1,
       firstHeight: lookedAt,
       ...changes,
@@ -1546,10 +1545,7 @@ const settle = async (transfers: { id: string }[]): Promise<void> =>
 const withdraw = (customer: TestCustomer, amount: string, destination_address: string) =>
   order(service, customer, { crypto_network: 'LITECOIN', asset: 'LTC', amount, destination_address }, null)
 
-async function available(customer: TestCustomer): Promise<string> {
-  const path = `/v2/profiles/${customer.profile_id}/balances/LTC`
-  return (await customer.call<{ available: string }>('GET', path)).body.available
-}
+const available = (customer: TestCustomer) => availableOf(customer, 'LTC')
 
 async function kept({ id }: { id: string }) {
   const { rows } = await service.db.query<{

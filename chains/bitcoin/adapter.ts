@@ -24,9 +24,9 @@ const STUCK_AFTER_MS = 3_600_000
 const PAYMENTS_MAX = 250
 
 /**
- * Moves coins over a node of the Bitcoin Core family: Bitcoin Core 0.21 and later, Litecoin Core 0.21, Bitcoin Cash Node. The
- * node's wallet holds the keys of the hot wallet and of the deposit addresses, or a person does (`signing`). The wallet belongs to one Bursar database alone:
- * the adapter unlocks every output that no transaction of this database spends.
+ * Moves coins over a node of the Bitcoin Core family: Bitcoin Core 0.21 and later, Litecoin Core 0.21, Bitcoin Cash Node.
+ * The node's wallet holds the keys of the hot wallet and of the deposit addresses, or a person does (`signing`). The wallet
+ * belongs to one Bursar database alone: the adapter unlocks every output that no transaction of this database spends.
  *
  * The recipient gets exactly the amount. The platform pays the network's fee on top.
  */
@@ -80,8 +80,8 @@ export function bitcoinAdapter(
 }
 
 /**
- * The wallet holds its trusted balance: mined outputs and its own change in the mempool, locked or not, without coins with tokens.
- * With no withdrawal under way and every deposit confirmed, this is the amount that the ledger has in custody.
+ * The wallet holds its trusted balance: mined outputs and its own change in the mempool, locked or not, without coins with
+ * tokens. With no withdrawal under way and every deposit confirmed, this is the amount that the ledger has in custody.
  */
 async function status(wallet: BitcoinWallet): Promise<NetworkStatus> {
   const { rpc, coin } = wallet

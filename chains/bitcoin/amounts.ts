@@ -8,7 +8,7 @@ export const minorOf = (amount: string): bigint => parseStoredAmount(amount, DEC
 /** The decimal string of minor units. */
 export const decimalOf = (minor: bigint): string => formatAmount(minor, DECIMALS)
 
-export const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
-export const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+export const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 export const sum = (amounts: readonly bigint[]): bigint =>
   amounts.reduce((total, amount) => total + amount, 0n)

@@ -27,9 +27,10 @@ export function rememberAncestorRate({ ancestorRates }: BitcoinWallet, hash: str
 /**
  * The fee that unmined transactions and their ancestors lack at a rate, in minor units.
  *
- * An open descendant already pays for its ancestor: up to the descendant's rate together with all its ancestors, or up to the
- * rate remembered for it, if that is higher. Descendants that others have added do not count. Nor does the descendant that is
- * about to be replaced (`except`). Then no remembered rate counts either, because other transactions may rely on that payment.
+ * An open descendant already pays for its ancestor: up to the descendant's rate together with all its ancestors, or up to
+ * the rate remembered for it, if that is higher. Descendants that others have added do not count. Nor does the descendant
+ * that is about to be replaced (`except`). Then no remembered rate counts either, because other transactions may rely on
+ * that payment.
  *
  * Adds every transaction that it looked at to `counted`, and skips those already there. Networks without replacement lack
  * nothing: their miners ignore descendants.

@@ -7,16 +7,16 @@ import type { BitcoinWallet } from './wallet.ts'
 const VERIFY_ALREADY_IN_CHAIN = -27
 
 /**
- * Broadcasts each transaction once. The adapter refuses no withdrawal here, because no refusal of the node is certain to last:
- * a reorganisation has dropped the parent of an input for now, a conflict is not confirmed, or the fee is too low today. The
- * withdrawal waits with the node's reason, and the same bytes are sent again. `checkStatus` finds transactions that are mined
- * already or can never be mined.
+ * Broadcasts each transaction once. The adapter refuses no withdrawal here, because no refusal of the node is certain to
+ * last: a reorganisation has dropped the parent of an input for now, a conflict is not confirmed, or the fee is too low
+ * today. The withdrawal waits with the node's reason, and the same bytes are sent again. `checkStatus` finds transactions
+ * that are mined already or can never be mined.
  */
 export async function broadcast(
   { rpc, dialect }: BitcoinWallet,
   withdrawals: BroadcastWithdrawal[],
 ): Promise<BroadcastAnswer[]> {
-  const bytes = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one.raw_transaction]))
+  const bytes = new Map(withdrawals.map(({ crypto_tx_hash: hash, raw_transaction: raw }) => [hash, raw]))
   const sent = await rpc.batch<string>(
     [...bytes.values()].map((raw) => ['sendrawtransaction', raw.toString('hex'), dialect.anyFee]),
   )

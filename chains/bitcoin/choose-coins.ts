@@ -67,8 +67,9 @@ export function spendableAtOnce(coins: readonly Coin[]): { amount: bigint; count
 }
 
 /**
- * The coins that one consolidation merges: as many of the smallest as fit into one transaction. Coins that cost more to spend
- * than they hold are left out, and so are the `COINS_KEPT` largest. `amount` is the merged coin at this rate, without the fee.
+ * The coins that one consolidation merges: as many of the smallest as fit into one transaction. Coins that cost more to
+ * spend than they hold are left out, and so are the `COINS_KEPT` largest. `amount` is the merged coin at this rate, without
+ * the fee.
  */
 export function consolidationOf(
   coins: readonly Coin[],

@@ -1,11 +1,13 @@
 import type { Queryable, Transaction } from '../../src/db/database.ts'
-import type { MovedOnChain, PaidWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
+import type { PaidWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
+import type { MovedOnChain } from '../../src/networks/moved-on-chain.ts'
 import { decimalOf, larger, minorOf, sum } from './amounts.ts'
 import { decode, hashIn, outpointOf } from './decode.ts'
 import { walletBytesOf, partOf, paymentIndexes, paymentsTo, shareAmong } from './payments.ts'
 import { coinsWithTokens } from './tokens.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { fetchTransactions, isReceived, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
+import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
 
 /** Unknown spends that an operator accounts for: as a withdrawal's payment, or as the platform's own. */
 
@@ -35,13 +37,8 @@ export async function claimTransaction(
     throw new Error(`${hash} does not pay ${amount} ${wallet.coin} to ${destination_address}`)
   if (Number(transaction.confirmations) < 0)
     throw new Error(`another transaction was mined instead of ${hash}`)
-  const { rows } = await from.query<{ transfer_id: string; crypto_tx_index: string | null }>(
-    `
-    select b.transfer_id, coalesce(b.crypto_tx_index, t.crypto_tx_index) as crypto_tx_index
-    from outgoing_transfers b
-    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = '${wallet.network}' and b.crypto_tx_hash = $1 and b.transfer_id <> $2`,
-    [hash, withdrawal.transfer_id],
+  const rows = (await wallet.withdrawals.paidBy(from, wallet.network, hash)).filter(
+    ({ transfer_id }) => transfer_id !== withdrawal.transfer_id,
   )
   const owner = (index: string) => rows.find(({ crypto_tx_index }) => crypto_tx_index === index)
   const free = paying.find((index) => owner(index) === undefined)
@@ -70,18 +67,11 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
     throw new Error(`${hash} is known: it is a withdrawal's, or the platform's own`)
   if (fee === undefined) return { moved: await receivedIn(tx, wallet, transaction), payments: [] }
   if (minorOf(fee) > 0n) throw new Error(`the wallet owns only some of the inputs of ${hash}`)
-  const { rows } = await tx.query<{ crypto_tx_index: string; amount: string }>(
-    `
-    select b.crypto_tx_index, t.amount
-    from outgoing_transfers b
-    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = '${wallet.network}' and b.crypto_tx_hash = $1`,
-    [hash],
-  )
-  const all = paymentIndexes(transaction)
+  const rows = await wallet.withdrawals.paidBy(tx, wallet.network, hash)
+  const indexes = paymentIndexes(transaction)
   const withdrawn = sum(rows.map(({ amount }) => minorOf(amount)))
   const withdrawalFees = sum(
-    rows.map(({ crypto_tx_index }) => partOf(-minorOf(fee), shareAmong(all, crypto_tx_index))),
+    rows.map(({ crypto_tx_index }) => partOf(-minorOf(fee), shareAmong(indexes, crypto_tx_index))),
   )
   // Coins with tokens are in no custody: what a person returns of them moves nothing, and pays the fee first.
   const inputs = wallet.dialect.hasTokens ? decode(walletBytesOf(transaction)).inputs : []
@@ -117,11 +107,10 @@ async function receivedIn(
       ? [{ address: canonical(address ?? '') ?? '', amount: minorOf(amount) }]
       : [],
   )
-  const { rows } = await tx.query<{ address: string }>(
-    'select address from deposit_addresses where address = any ($1)',
-    [received.map(({ address }) => address)],
+  const depositAddresses = await depositAddressesAmong(
+    tx,
+    received.map(({ address }) => address),
   )
-  const depositAddresses = new Set(rows.map(({ address }) => address))
   const beside = sum(
     received.filter(({ address }) => !depositAddresses.has(address)).map(({ amount }) => amount),
   )

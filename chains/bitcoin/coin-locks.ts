@@ -54,8 +54,8 @@ export async function untrustedChange(wallet: BitcoinWallet): Promise<bigint> {
  *
  * Locks keep two transactions from spending the same output. They are in the node's memory, and the node knows nothing of
  * Bursar's transactions. A crash between signing and commit leaves a lock that no transaction needs; a restart of the node
- * forgets all locks. Both are corrected before anything is signed: then the locked outputs are those that open transactions of
- * all customers spend.
+ * forgets all locks. Both are corrected before anything is signed: then the locked outputs are those that open transactions
+ * of all customers spend.
  */
 export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Promise<Coins> {
   const { rpc, depth } = wallet
@@ -90,17 +90,16 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
   return {
     spendable: free.filter((output) => output.safe && !isUnconfirmed(output)).map(coinOf),
     unconfirmedDeposits: sum(free.filter(isUnconfirmed).map(({ amount }) => minorOf(amount))),
-    unbroadcastChange: sum(
-      open.flatMap((one) => (isUnbroadcast(one) ? one.outputs.slice(one.payments) : [])),
-    ),
+    unbroadcastChange: sum(open.filter(isUnbroadcast).flatMap((sent) => sent.outputs.slice(sent.payments))),
     open: new Set(open.map(({ crypto_tx_hash }) => crypto_tx_hash)),
     unsigned: open.filter(({ raw_transaction }) => isAsked(raw_transaction)),
   }
 }
 
 /**
- * What a person signs spends confirmed outputs of native segregated witness alone: its hash is known before it is signed, and nothing
- * that happens while it waits makes it void, except a spend of its own coins. Older nodes call no output spendable that they only watch.
+ * A transaction that a person signs spends only confirmed outputs of native segregated witness. So its hash is known before
+ * it is signed, and only a spend of its own coins can make it void. Older nodes call no output that they only watch
+ * spendable.
  */
 const isSpendable = ({ signing, depth }: BitcoinWallet, output: Unspent): boolean =>
   signing === 'psbt'
@@ -117,26 +116,27 @@ const coinOf = (output: Unspent): Coin => ({
 })
 
 /**
- * The transactions of the network that have not ended, each once: all of them, those that no later one replaces, and the hashes of
- * those that one replaces. A replacement spends the same coins. What can never be mined holds none: its withdrawals are signed anew.
+ * The transactions of the network that have not ended, each once: all of them, those that no later one replaces, and the
+ * hashes of those that one replaces. A replacement spends the same coins. What can never be mined holds none: its
+ * withdrawals are signed anew.
  */
 export async function openTransactions(
   db: Queryable,
   { network }: BitcoinWallet,
 ): Promise<{ all: OpenTransaction[]; open: OpenTransaction[]; replaced: ReadonlySet<string> }> {
   const newest = new Map<Outpoint, string>()
-  const all = (await selectOpenTransactions(db, network)).map((row): OpenTransaction => {
+  const selected = (await selectOpenTransactions(db, network)).map((row): OpenTransaction => {
     const { inputs, outputs } = decode(row.raw_transaction)
     const replaces = inputs.some((input) => newest.has(input))
     if (row.used_by === null) for (const input of inputs) newest.set(input, row.crypto_tx_hash)
     return { ...row, inputs, outputs: outputs.map(({ amount }) => amount), replaces }
   })
-  const mineable = all.filter(({ used_by }) => used_by === null)
+  const mineable = selected.filter(({ used_by }) => used_by === null)
   const isReplaced = ({ inputs, crypto_tx_hash }: OpenTransaction) =>
     inputs.some((input) => newest.get(input) !== crypto_tx_hash)
   return {
-    all,
-    open: mineable.filter((one) => !isReplaced(one)),
+    all: selected,
+    open: mineable.filter((transaction) => !isReplaced(transaction)),
     replaced: new Set(mineable.filter(isReplaced).map(({ crypto_tx_hash }) => crypto_tx_hash)),
   }
 }

@@ -2,6 +2,7 @@ import { describe } from 'vitest'
 import { BitcoinNode, HAS_LITECOIND } from '../../test/bitcoin-node.ts'
 import { conformance, type World } from '../../test/conformance.ts'
 import { bitcoinAdapter } from './adapter.ts'
+import { readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const DEPTH = 2
 
@@ -23,7 +24,7 @@ async function start(): Promise<World> {
         {
           ...{ ...node.config, confirmations: DEPTH, pollMs: 1 },
           feeCeiling: tooDear ? '0.000009' : '0.01',
-          ...(reserveAfterMs !== undefined && { reserveAfterMs }),
+          withdrawals: readerOfWithdrawals(reserveAfterMs),
         },
         db,
       ),
@@ -31,7 +32,8 @@ async function start(): Promise<World> {
     arrived: (address) => node.miner.call<string>('getreceivedbyaddress', address, 0),
     mine: async (blocks = 1) => void (await node.mine(blocks)),
     drop: () => node.restart(),
-    async takeBack() {
+    async takeBack(meanwhile) {
+      await meanwhile()
       await node.miner.call('invalidateblock', await node.miner.call<string>('getbestblockhash'))
       for (let blocks = 0; blocks <= DEPTH; blocks++) await node.mineEmpty()
     },

@@ -79,7 +79,7 @@ export async function signConsolidation(
   const coins = mergeable(spendable, most)
   const { changeScriptBytes } = wallet.dialect
   const limits = { rate, changeScriptBytes, consolidates: true, open }
-  if (payable.every((one) => new Batch<Payable>(coins, limits).add(one))) {
+  if (payable.every((order) => new Batch<Payable>(coins, limits).add(order))) {
     await signAccepted(wallet, payable, coins, limits, signings)
     return
   }

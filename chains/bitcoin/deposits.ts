@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { DepositScan, DepositSight, FoundDeposit, NewAddress } from '../../src/networks/network.ts'
+import type { NewAddress } from '../../src/networks/network.ts'
+import type { DepositScan, DepositSight, FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { decimalOf, minorOf } from './amounts.ts'
 import { openTransactions } from './coin-locks.ts'
 import { decode, isAsked, outpointOf } from './decode.ts'

@@ -42,7 +42,7 @@ export const family: Family<BitcoinSection> = {
 }
 
 async function connect(
-  { network, db, mode, given }: Opening,
+  { network, db, mode, withdrawals, given }: Opening,
   { rpc_url, rpc_user, rpc_password, wallet, signing, fee_ceiling, first_height, own_node }: BitcoinSection,
   depth: Depth,
 ): Promise<ConnectedNetwork> {
@@ -65,7 +65,7 @@ async function connect(
   const adapter = bitcoinAdapter(
     network as BitcoinNetwork,
     {
-      ...{ ...node, signing, confirmations: depth as number },
+      ...{ withdrawals, ...node, signing, confirmations: depth as number },
       ...{ feeCeiling: fee_ceiling, firstHeight: first_height },
     },
     db,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { NetworkFee } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { decimalOf, larger, minorOf, smaller } from './amounts.ts'
 import { DestinationRefused } from '../../src/networks/node-failure.ts'
 import { RpcError, type RpcCall } from '../kit/json-rpc.ts'

@@ -7,6 +7,7 @@ import { BitcoinNode, HAS_LITECOIND } from '../../test/bitcoin-node.ts'
 import type { Database } from '../../src/db/database.ts'
 import { bitcoinAdapter } from './adapter.ts'
 import { bitcoinRpc } from '../kit/json-rpc.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 /** The first block with an extension, which needs a payment into it. */
 const FIRST_BLOCK = 432
@@ -22,7 +23,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node with MWEB', () => {
     // The chain is read for deposits: nothing asks the database about payments of others.
     const adapter = bitcoinAdapter(
       'LITECOIN',
-      { ...node.config, confirmations: 2, feeCeiling: '0.01' },
+      { ...node.config, confirmations: 2, feeCeiling: '0.01', withdrawals: withdrawalReader },
       undefined as unknown as Database,
     )
     await node.mine(FIRST_BLOCK - 1 - Number(await node.miner.call<string>('getblockcount')))

@@ -55,7 +55,7 @@ export const walletBytesOf = ({ hex }: WalletTransaction): Buffer => Buffer.from
 /** The indexes of all outputs that pay others, by the node's word, in their order. */
 export function paymentIndexes({ details }: WalletTransaction): string[] {
   const outputs = details.filter(({ category }) => category === 'send').map(({ vout }) => vout)
-  return [...new Set(outputs)].sort((one, other) => Number(one) - Number(other))
+  return [...new Set(outputs)].sort((a, b) => Number(a) - Number(b))
 }
 
 /** The final status of a withdrawal that this output of a confirmed transaction has paid. */

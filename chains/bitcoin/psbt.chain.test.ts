@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { RawOldTx } from '@scure/btc-signer/script.js'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { HAS_LITECOIND, KNOTS } from '../../test/bitcoin-node.ts'
-import { dieAtEachStep, type Failure, type Failures } from '../../test/failures.ts'
+import { dieAtEachStep, FAILURES, type Failures } from '../../test/failures.ts'
 import {
   bitcoinWorld,
   prepare,
@@ -26,8 +26,7 @@ import {
 import { hurry, hurryUnlocked } from '../../test/work-off.ts'
 import { transaction, type Database } from '../../src/db/database.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
-import { RowMacs } from '../../src/audit/row-macs.ts'
-import { signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../../src/audit/sealed-rows.ts'
 import { freeze } from '../../src/money/records/freezes.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
@@ -47,6 +46,8 @@ import { keepTransactions } from '../../src/networks/network-transactions.ts'
 import { bitcoinAdapter } from './adapter.ts'
 import { asked, parse, splitOutpoint } from './decode.ts'
 import type { BitcoinConfig } from './wallet.ts'
+import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const MACS = new RowMacs(MASTER_KEYS)
 const FAMILY = [
@@ -95,7 +96,13 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
     })
 
     const networksOf = (changes: Partial<BitcoinConfig> = {}): Networks => {
-      const config = { ...world.node.config, confirmations: 1, feeCeiling: '0.01', signing: 'psbt' } as const
+      const config = {
+        ...world.node.config,
+        confirmations: 1,
+        feeCeiling: '0.01',
+        signing: 'psbt',
+        withdrawals: withdrawalReader,
+      } as const
       const adapter = bitcoinAdapter(network, { ...config, gatherMs: 0, ...changes }, service.db)
       return new Map([[network, signOnlyAccepted(adapter, MACS)]])
     }
@@ -375,7 +382,7 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
       },
     )
 
-    test.each<Failure>(['BEFORE', 'AFTER'])(
+    test.each(FAILURES)(
       'a withdrawal is paid once when the worker or the import dies %s any one step',
       async (failure) => {
         const customer = await depositor('1', '0.5', '0.5')

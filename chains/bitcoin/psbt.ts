@@ -12,6 +12,7 @@ import { decode, isAsked, outpointOf, type Outpoint } from './decode.ts'
 import { paymentsOf, walletBytesOf } from './payments.ts'
 import { sizeAndChange, valueOf } from './replace.ts'
 import { RpcError } from '../kit/json-rpc.ts'
+import { isAboutCoins, isAboutFee, isKnown } from './reject-reasons.ts'
 import { mempoolRejection } from './sign-batch.ts'
 import { outcomeOfConflict, progressOf } from './status.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
@@ -19,8 +20,9 @@ import { transactionsFor } from './used-by.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
 /**
- * Transactions that a person signs, with keys that the node's wallet does not have (PSBT, BIP 174). What is to be signed is stored
- * first (`ASKED`). Whoever signs may broadcast it, too, so the worker looks for it by its hash, which no signature changes.
+ * Transactions that a person signs, with keys that the node's wallet does not have (PSBT, BIP 174). The unsigned
+ * transaction is stored first (`ASKED`). The person may broadcast it, too, so the worker looks for it by its hash, which no
+ * signature changes.
  */
 
 /** Most PSBTs that wait to be signed. Their coins and change can pay nothing else. */
@@ -50,7 +52,8 @@ export async function askPerson(
   const answers = new Map<BroadcastWithdrawal, SignerAnswer>()
   for (const together of grouped(asked, ({ crypto_tx_hash }) => crypto_tx_hash).values())
     try {
-      for (const [one, answer] of await answersTo(db, wallet, together)) answers.set(one, answer)
+      for (const [withdrawal, answer] of await answersTo(db, wallet, together))
+        answers.set(withdrawal, answer)
     } catch (error) {
       const isRefusal = error instanceof NodeRefusal
       if (connectionLost(error) || (error instanceof NodeFailure && !isRefusal)) throw error
@@ -58,9 +61,9 @@ export async function askPerson(
       const reason: WaitingReason = isRefusal
         ? reasonOfFailure(error)
         : { code: 'UNRESOLVED', detail: (error as Error).message }
-      for (const one of together) answers.set(one, { reason })
+      for (const withdrawal of together) answers.set(withdrawal, { reason })
     }
-  return asked.map((one) => answers.get(one)!)
+  return asked.map((withdrawal) => answers.get(withdrawal)!)
 }
 
 async function answersTo(
@@ -73,22 +76,26 @@ async function answersTo(
   const hashes = offered.map(({ raw_transaction }) => decode(raw_transaction).txid)
   const found = await fetchTransactions(wallet, [...new Set(hashes)])
   const seen = found.find(
-    (one) => Number(one.confirmations) >= 0 && hashes.includes(decode(walletBytesOf(one)).txid),
+    (transaction) =>
+      Number(transaction.confirmations) >= 0 && hashes.includes(decode(walletBytesOf(transaction)).txid),
   )
   if (seen !== undefined) {
     const signed = { raw_transaction: walletBytesOf(seen), crypto_tx_hash: seen.txid }
-    return new Map(together.map((one) => [one, { signed: { ...placeOf(one), ...signed } }]))
+    return new Map(
+      together.map((withdrawal) => [withdrawal, { signed: { ...placeOf(withdrawal), ...signed } }]),
+    )
   }
   const progress = await progressOf(wallet, first)
   const answers = new Map<BroadcastWithdrawal, SignerAnswer>()
   const spenders = progress.state === 'CONFLICTED' ? progress.spenders : []
   const spender = spenders.find(({ confirmations }) => Number(confirmations) >= wallet.depth)
-  for (const one of together) {
+  for (const withdrawal of together) {
     // Another transaction has spent its coins, and pays it or does not.
-    const end = spender && (await outcomeOfConflict(wallet, spenders, one))
-    if (end?.state === 'CONFIRMED') answers.set(one, { status: end })
-    else if (end?.state === 'FAILED') answers.set(one, { status: { state: 'VOID', usedBy: spender!.txid } })
-    else answers.set(one, { reason: waitsFor(hashes.at(-1)!) })
+    const end = spender && (await outcomeOfConflict(wallet, spenders, withdrawal))
+    if (end?.state === 'CONFIRMED') answers.set(withdrawal, { status: end })
+    else if (end?.state === 'FAILED')
+      answers.set(withdrawal, { status: { state: 'VOID', usedBy: spender!.txid } })
+    else answers.set(withdrawal, { reason: waitsFor(hashes.at(-1)!) })
   }
   return answers
 }
@@ -121,18 +128,18 @@ export function signedByHand(wallet: BitcoinWallet): ByHand {
   return {
     async open(db) {
       const { all, open } = await openTransactions(db, wallet)
-      return all.map((one) => ({
-        ...one,
-        txid: decode(one.raw_transaction).txid,
-        isAsked: isAsked(one.raw_transaction),
-        isNewest: open.includes(one),
+      return all.map((transaction) => ({
+        ...transaction,
+        txid: decode(transaction.raw_transaction).txid,
+        isAsked: isAsked(transaction.raw_transaction),
+        isNewest: open.includes(transaction),
       }))
     },
-    async price(one) {
-      const { inputs, outputs } = decode(one.raw_transaction)
+    async price(asked) {
+      const { inputs, outputs } = decode(asked.raw_transaction)
       const amounts = outputs.map(({ amount }) => amount)
       return {
-        amount: decimalOf(sum(amounts.slice(0, one.payments))),
+        amount: decimalOf(sum(amounts.slice(0, asked.payments))),
         fee: decimalOf((await valueOf(wallet, inputs)) - sum(amounts)),
       }
     },
@@ -140,7 +147,8 @@ export function signedByHand(wallet: BitcoinWallet): ByHand {
       await transactionsOf(db, wallet, withdrawals)
       const { raw_transaction } = withdrawals[0]!
       const { outputs, inputs } = decode(raw_transaction)
-      const isPaid = (one: BroadcastWithdrawal) => paymentsOf(wallet, { ...one, raw_transaction }).length > 0
+      const isPaid = (withdrawal: BroadcastWithdrawal) =>
+        paymentsOf(wallet, { ...withdrawal, raw_transaction }).length > 0
       const found = await sizeAndChange(db, wallet, withdrawals)
       if (!withdrawals.every(isPaid) || found?.change.length !== outputs.length - withdrawals.length)
         throw new Error('it pays something else than its withdrawals and the change: its records are forged')
@@ -148,9 +156,9 @@ export function signedByHand(wallet: BitcoinWallet): ByHand {
       if (fee > feeAt(wallet.ceiling, found.vbytes + BigInt(inputs.length)))
         throw new Error(`its fee is ${decimalOf(fee)}, above the ceiling: its records are forged`)
     },
-    async exportPsbt(one) {
-      await markExported(wallet, one)
-      return filled(wallet, one.raw_transaction)
+    async exportPsbt(asked) {
+      await markExported(wallet, asked)
+      return filled(wallet, asked.raw_transaction)
     },
     readPsbts: (open, psbts) => readPsbts(wallet, open, psbts),
   }
@@ -160,8 +168,8 @@ export function signedByHand(wallet: BitcoinWallet): ByHand {
 const LABEL = 'bursar psbt '
 
 /**
- * Leaves a mark in the node's wallet, which outlives a restored database: somebody may have signed what was exported, and a database
- * that has forgotten it would have the same withdrawals signed with other coins.
+ * Leaves a mark in the node's wallet, which outlives a restored database: somebody may have signed what was exported, and a
+ * database that has forgotten it would have the same withdrawals signed with other coins.
  */
 async function markExported(
   { rpc, dialect }: BitcoinWallet,
@@ -193,7 +201,7 @@ export async function exportedUnrecorded(
     wallet,
     unknown.map(({ txid }) => txid),
   )
-  const missing = unknown.find(({ txid }) => !seen.some((one) => one.txid === txid))
+  const missing = unknown.find(({ txid }) => !seen.some((transaction) => transaction.txid === txid))
   if (missing === undefined) return undefined
   return {
     code: 'UNKNOWN_SPENDS',
@@ -237,19 +245,19 @@ async function readPsbts(
 ): ReturnType<ByHand['readPsbts']> {
   const { rpc } = wallet
   const decoded = await rpc.batch<DecodedPsbt>(psbts.map((psbt) => ['decodepsbt', psbt]))
-  const found = decoded.map((one) => {
-    if (one instanceof RpcError) throw new Error(`the node reads no PSBT in it: ${one.reason}`)
-    const sighash = one.inputs
+  const found = decoded.map((psbt) => {
+    if (psbt instanceof RpcError) throw new Error(`the node reads no PSBT in it: ${psbt.reason}`)
+    const sighash = psbt.inputs
       .map((input) => input.sighash ?? 'ALL')
       .find((kind) => !/^(ALL|DEFAULT)$/.test(kind))
     if (sighash !== undefined)
       throw new Error(`it is to be signed with sighash ${sighash}: only ALL signs the whole transaction`)
-    return askedIn(open, one)
+    return askedIn(open, psbt)
   })
   const [asked] = found as [OpenByHand]
-  if (found.some((one) => one !== asked)) throw new Error('they are of different transactions')
-  const ours = await filled(wallet, asked.raw_transaction)
-  const combined = await rpc.call<string>('combinepsbt', [ours, ...psbts])
+  if (found.some((other) => other !== asked)) throw new Error('they are of different transactions')
+  const ownPsbt = await filled(wallet, asked.raw_transaction)
+  const combined = await rpc.call<string>('combinepsbt', [ownPsbt, ...psbts])
   const { hex, complete } = await rpc.call<{ hex?: string; complete: boolean }>(
     'finalizepsbt',
     combined,
@@ -261,19 +269,19 @@ async function readPsbts(
     )
   const raw_transaction = Buffer.from(hex, 'hex')
   requireWhole(raw_transaction, asked)
-  const isSigned = open.some((one) => !one.isAsked && one.txid === asked.txid)
+  const isSigned = open.some((transaction) => !transaction.isAsked && transaction.txid === asked.txid)
   const rejection = isSigned ? undefined : await mempoolRejection(wallet, raw_transaction)
-  if (rejection !== undefined && !/already|same-nonwitness/.test(rejection))
+  if (rejection !== undefined && !isKnown(rejection))
     throw new Error(`the node does not accept ${asked.txid}: ${rejection}${adviceFor(rejection)}`)
   return { asked, signed: { raw_transaction, crypto_tx_hash: asked.txid } }
 }
 
 /** What was asked with this PSBT. Throws an Error that says what differs. */
 function askedIn(open: readonly OpenByHand[], { tx }: DecodedPsbt): OpenByHand {
-  const waiting = open.filter((one) => one.isAsked)
+  const waiting = open.filter(({ isAsked }) => isAsked)
   const same = waiting.find(({ txid }) => txid === tx.txid)
   const inputs = tx.vin.map(outpointOf)
-  const near = same ?? waiting.findLast((one) => one.inputs.some((input) => inputs.includes(input)))
+  const near = same ?? waiting.findLast((asked) => asked.inputs.some((input) => inputs.includes(input)))
   if (near === undefined)
     throw new Error(`${tx.txid} is no transaction that waits to be signed: it spends none of their coins`)
   if (same === undefined)
@@ -309,15 +317,15 @@ function missingIn({ inputs }: DecodedPsbt): string {
 const LACKING_SHOWN = 3
 
 const adviceFor = (rejection: string): string =>
-  /missing|spent|conflict/.test(rejection)
+  isAboutCoins(rejection)
     ? `: its coins are spent, and the worker finds by what`
-    : /fee/.test(rejection)
+    : isAboutFee(rejection)
       ? `: 'bursar psbt replace' asks for the same payments at the current fee`
       : ''
 
 /**
- * Throws an Error unless the signed bytes are the transaction that was asked for, by its hash, and every signature covers all of it.
- * The node has checked the signatures themselves.
+ * Throws an Error unless the signed bytes are the transaction that was asked for, by its hash, and every signature covers
+ * all of it. The node has checked the signatures themselves.
  */
 function requireWhole(raw: Buffer, { txid }: OpenByHand): void {
   if (decode(raw).txid !== txid) throw new Error(`the node finalized another transaction than ${txid}`)
@@ -329,8 +337,8 @@ function requireWhole(raw: Buffer, { txid }: OpenByHand): void {
 }
 
 /**
- * Whether an element of a witness is no signature with a sighash other than ALL. DER says its own length. Of Taproot, 64 bytes have
- * none. The last of several elements is a key, a script or a control block.
+ * Whether an element of a witness is no signature with a sighash other than ALL. DER says its own length. Of Taproot, 64
+ * bytes have none. The last of several elements is a key, a script or a control block.
  */
 function coversAll(element: Uint8Array): boolean {
   const isDer = element[0] === 0x30 && element[1] === element.length - 3

@@ -50,8 +50,9 @@ interface ReplacementRound {
  * other outputs, and its `bumpfee` broadcasts a transaction before Bursar has stored it. A replacement of Bursar's spends
  * exactly the same inputs, so that only one of the two can ever be mined.
  *
- * A transaction whose change is spent is not replaced, because every descendant would become invalid. The last transaction of
- * such a chain is replaced, and pays for its ancestors: miners choose a transaction by its fee together with its ancestors'.
+ * A transaction whose change is spent is not replaced, because every descendant would become invalid. The last transaction
+ * of such a chain is replaced, and pays for its ancestors: miners choose a transaction by its fee together with its
+ * ancestors'.
  */
 export async function replace(
   tx: Transaction,
@@ -72,7 +73,7 @@ export async function replace(
   const replacements = new Map<string, SignedTransaction | undefined>()
   for (const { crypto_tx_hash } of withdrawals) {
     if (replacements.has(crypto_tx_hash)) continue
-    const together = withdrawals.filter((one) => one.crypto_tx_hash === crypto_tx_hash)
+    const together = withdrawals.filter((withdrawal) => withdrawal.crypto_tx_hash === crypto_tx_hash)
     const stays =
       parents.has(crypto_tx_hash) || (await transactionsFor(tx, wallet, together)).other !== undefined
     replacements.set(crypto_tx_hash, stays ? undefined : await replacement(tx, wallet, together, round))
@@ -119,8 +120,8 @@ async function replacement(
 }
 
 /**
- * A transaction's size in virtual bytes, and the indexes of its change outputs. Undefined where it cannot be replaced: somebody
- * else has spent its outputs (an operator, too), or an output is neither a payment nor the wallet's.
+ * A transaction's size in virtual bytes, and the indexes of its change outputs. Undefined where it cannot be replaced:
+ * somebody else has spent its outputs (an operator, too), or an output is neither a payment nor the wallet's.
  */
 export async function sizeAndChange(
   db: Queryable,
@@ -138,15 +139,15 @@ export async function sizeAndChange(
   const witnesses = spent.map(
     ({ script }) => inputVbytes(Buffer.from(script).toString('hex')) - BARE_INPUT_VBYTES,
   )
-  return { vbytes: vsize + BigInt(witnesses.reduce((all, one) => all + one, 0)), change }
+  return { vbytes: vsize + BigInt(witnesses.reduce((total, vbytes) => total + vbytes, 0)), change }
 }
 
 /** An input without its signatures. */
 const BARE_INPUT_VBYTES = 41
 
 /**
- * The size of a transaction, and the indexes of its outputs that pay none of these withdrawals. Those are undefined where one of them
- * pays an address that is not the hot wallet's: a transaction that an operator built may pay others, too.
+ * The size of a transaction, and the indexes of its outputs that pay none of these withdrawals. Those are undefined where
+ * one of them pays an address that is not the hot wallet's: a transaction that an operator built may pay others, too.
  */
 async function changeIn(
   db: Queryable,
@@ -159,7 +160,7 @@ async function changeIn(
     'decoderawtransaction',
     hex,
   )
-  const payments = together.flatMap((one) => paymentsOf(wallet, { ...one, raw_transaction: raw }))
+  const payments = together.flatMap((paid) => paymentsOf(wallet, { ...paid, raw_transaction: raw }))
   const change = [...vout.keys()].filter((index) => !payments.includes(String(index)))
   for (const index of change) {
     const address = writtenAddress(vout[index]!)

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { RawOldTx } from '@scure/btc-signer/script.js'
 import type { Transaction } from '../../src/db/database.ts'
-import type { PaymentRefusal, SignedTransaction, Signing, Withdrawal } from '../../src/networks/network.ts'
+import type { SignedTransaction, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { outputScriptOf } from '../../src/contract/addresses/addresses.ts'
 import { WalletLocked } from '../../src/networks/node-failure.ts'
-import { deferred, type WaitingReason } from '../../src/networks/waiting.ts'
+import { deferred, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { minorOf } from './amounts.ts'
+import { concernsAll, isAboutScripts, isDust } from './reject-reasons.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
 import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLimits } from './choose-coins.ts'
 import { setLocks, type Coins } from './coin-locks.ts'
@@ -45,8 +46,8 @@ export interface SigningLimits extends PlanLimits {
 }
 
 /**
- * The withdrawals whose address the node accepts; the others are refused. Addresses of the hot wallet itself are refused, too,
- * except for a consolidation.
+ * The withdrawals whose address the node accepts; the others are refused. Addresses of the hot wallet itself are refused,
+ * too, except for a consolidation.
  */
 export async function payableAmong(
   tx: Transaction,
@@ -59,7 +60,9 @@ export async function payableAmong(
   )
   const isOwn = ({ consolidation_fee_max }: Withdrawal, info: AddressInfo | RpcError) =>
     consolidation_fee_max == null && !(info instanceof RpcError) && isMine(wallet, info)
-  const own = withdrawals.flatMap((one, index) => (isOwn(one, infos[index]!) ? one.destination_address : []))
+  const own = withdrawals.flatMap((withdrawal, index) =>
+    isOwn(withdrawal, infos[index]!) ? withdrawal.destination_address : [],
+  )
   const hotWallet = await hotWalletAddresses(tx, own)
   return withdrawals.flatMap((withdrawal, index): Payable | [] => {
     const { destination_address, amount } = withdrawal
@@ -76,8 +79,8 @@ export async function payableAmong(
 
 /**
  * Signs one transaction for all these payments, or for some of them where the node does not accept all. A payment below the
- * dust limit is refused; where any one payment may be at fault, half of them are tried. Locks the coins of the transaction that
- * it signed.
+ * dust limit is refused; where any one payment may be at fault, half of them are tried. Locks the coins of the transaction
+ * that it signed.
  */
 export async function signAccepted(
   wallet: BitcoinWallet,
@@ -89,9 +92,9 @@ export async function signAccepted(
   const untried: Payable[][] = [chosen]
   let reason: WaitingReason = { code: 'NEXT_TRANSACTION', detail: 'the next transaction pays it' }
   for (let tries = 1; tries <= TRIES_MAX && untried.length > 0; tries++) {
-    const some = untried.shift()!
-    if (some.length === 0) continue
-    const attempt = await attemptToSign(wallet, some, coins, limits)
+    const payables = untried.shift()!
+    if (payables.length === 0) continue
+    const attempt = await attemptToSign(wallet, payables, coins, limits)
     if ('signed' in attempt) {
       for (const [index, { withdrawal }] of attempt.paid.entries()) {
         const crypto_tx_index = String(index)
@@ -103,43 +106,19 @@ export async function signAccepted(
       code: attempt.isShort === true ? 'FEE_NOT_COVERED' : 'NODE_REFUSED',
       detail: `the transaction is not accepted: ${attempt.rejection}`,
     }
-    if (reasonIn(attempt.rejection) === 'dust') {
-      const smallest = some.reduce((one, other) => (dustMargin(other) < dustMargin(one) ? other : one))
+    if (isDust(attempt.rejection)) {
+      const smallest = payables.reduce((a, b) => (dustMargin(b) < dustMargin(a) ? b : a))
       signings.set(smallest.withdrawal, refused('amount', attempt.rejection, smallest.withdrawal))
-      untried.unshift(some.filter((one) => one !== smallest))
-    } else if (some.length > 1 && !attempt.concernsAll) {
-      const middle = Math.ceil(some.length / 2)
-      untried.unshift(some.slice(0, middle), some.slice(middle))
+      untried.unshift(payables.filter((payable) => payable !== smallest))
+    } else if (payables.length > 1 && !attempt.concernsAll) {
+      const middle = Math.ceil(payables.length / 2)
+      untried.unshift(payables.slice(0, middle), payables.slice(middle))
     }
   }
   for (const { withdrawal } of chosen) {
     if (!signings.has(withdrawal)) signings.set(withdrawal, deferred(reason))
   }
 }
-
-/**
- * The nodes' reject reasons that a transaction with fewer payments would meet, too: those of the fee, the coins and the mempool. Any
- * other is looked for by halves.
- */
-const CONCERN_ALL: ReadonlySet<string> = new Set([
-  'min relay fee not met',
-  'mempool min fee not met',
-  'insufficient fee',
-  'absurdly-high-fee',
-  'max-fee-exceeded',
-  'max feerate exceeded',
-  'bad-txns-fee-outofrange',
-  'mempool full',
-  'too-long-mempool-chain',
-  'too-large-cluster',
-  'missing-inputs',
-  'bad-txns-inputs-missingorspent',
-  'txn-already-in-mempool',
-  'txn-mempool-conflict',
-  'bad-txns-spends-conflicting-tx',
-])
-/** Without the code that some nodes write before it, as in `66: mempool full`. */
-const reasonIn = (rejection: string) => rejection.replace(/^\d+: /, '')
 
 /** A signed transaction, or why there is none. A rejection that `concernsAll` would also meet fewer payments. */
 type SigningAttempt =
@@ -152,11 +131,11 @@ type SigningAttempt =
  */
 async function attemptToSign(
   wallet: BitcoinWallet,
-  some: Payable[],
+  payables: Payable[],
   coins: readonly Coin[],
   limits: SigningLimits,
 ): Promise<SigningAttempt> {
-  const { plan, paid, paysForAncestors } = await chooseCoins(wallet, some, coins, limits)
+  const { plan, paid, paysForAncestors } = await chooseCoins(wallet, payables, coins, limits)
   if (paid.length === 0)
     return { rejection: 'the hot wallet has too little for its fee', concernsAll: true, isShort: true }
   const unsigned = await unsignedTransaction(wallet, plan)
@@ -174,25 +153,25 @@ async function attemptToSign(
     'a transaction pays its withdrawals and the change, and nothing else',
   )
   const rejection = await mempoolRejection(wallet, signed.raw_transaction)
-  if (rejection !== undefined) return { rejection, concernsAll: CONCERN_ALL.has(reasonIn(rejection)) }
+  if (rejection !== undefined) return { rejection, concernsAll: concernsAll(rejection) }
   await setLocks(wallet, 'lock', inputs)
   if (paysForAncestors) rememberAncestorRate(wallet, signed.crypto_tx_hash, limits.rate)
   return { signed: { ...signed, payments: paid.length }, paid }
 }
 
 /**
- * Chooses coins that cover the payments, the fee, and the fee that unmined ancestors lack. Where the wallet has too little for
- * the ancestors, the transaction pays its own fee only and is mined after them: `paysForAncestors` says which.
+ * Chooses coins that cover the payments, the fee, and the fee that unmined ancestors lack. Where the wallet has too little
+ * for the ancestors, the transaction pays its own fee only and is mined after them: `paysForAncestors` says which.
  */
 async function chooseCoins(
   wallet: BitcoinWallet,
-  some: Payable[],
+  payables: Payable[],
   coins: readonly Coin[],
   limits: SigningLimits,
 ): Promise<{ plan: TransactionPlan<Payable>; paid: Payable[]; paysForAncestors: boolean }> {
   const planWith = (ancestorFee: bigint) => {
     const batch = new Batch<Payable>(coins, { ...limits, ancestorFee })
-    const paid = some.filter((one) => batch.add(one))
+    const paid = payables.filter((payable) => batch.add(payable))
     return { plan: batch.plan(), paid }
   }
   let ancestorFee = 0n
@@ -265,8 +244,8 @@ async function signWithWallet({ rpc, network }: BitcoinWallet, unsigned: string)
 }
 
 /**
- * Why the node's mempool would not accept a transaction; undefined where it would. Broadcasts nothing. Of what a person is asked to
- * sign, the node checks everything before the signatures that are missing.
+ * Why the node's mempool would not accept a transaction; undefined where it would. Broadcasts nothing. Of what a person is
+ * asked to sign, the node checks everything before the signatures that are missing.
  */
 export async function mempoolRejection(
   { rpc, dialect }: BitcoinWallet,
@@ -280,19 +259,12 @@ export async function mempoolRejection(
   )
   if (test!.allowed) return undefined
   const reason = test!['reject-reason'] ?? 'the node gives no reason'
-  return isAsked(raw) && /script-verify/.test(reason) ? undefined : reason
+  return isAsked(raw) && isAboutScripts(reason) ? undefined : reason
 }
 
 /** The node will never accept this payment. */
-function refused(
-  subject: 'amount' | 'destination address',
-  reason: string,
-  { destination_address }: Withdrawal,
-): Signing {
-  const message = `the network refused the ${subject}: ${reason}`
-  const refusal: PaymentRefusal = {
-    status_details: { invalid_destination_address: { message, destination_address } },
-  }
+function refused(subject: 'amount' | 'destination address', reason: string, withdrawal: Withdrawal): Signing {
+  const refusal = refusedDestination(withdrawal, `the network refused the ${subject}: ${reason}`)
   return { outcome: 'REFUSED', refusal }
 }
 

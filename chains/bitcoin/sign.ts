@@ -1,6 +1,7 @@
 import type { Transaction } from '../../src/db/database.ts'
 import type { Signing, Withdrawal } from '../../src/networks/network.ts'
-import { BEHIND_ANOTHER, deferred } from '../../src/networks/waiting.ts'
+import { inOrder } from '../../src/networks/in-order.ts'
+import { deferred } from '../../src/networks/waiting.ts'
 import { owedFirst, owedOn, type Money, type Owed } from '../kit/owed-first.ts'
 import { minorOf, sum } from './amounts.ts'
 import { Batch, spendableAtOnce } from './choose-coins.ts'
@@ -34,14 +35,17 @@ export async function sign(
     return withdrawals.map(() => deferred({ code: 'FEE_ABOVE_CEILING', detail }))
   }
   const round: SigningRound = { coins, rate, signings: new Map() }
-  const payouts = withdrawals.filter((one) => feeMaxOf(one) === undefined)
-  const consolidations = withdrawals.filter((one) => feeMaxOf(one) !== undefined)
+  const payouts = withdrawals.filter((withdrawal) => feeMaxOf(withdrawal) === undefined)
+  const consolidations = withdrawals.filter((withdrawal) => feeMaxOf(withdrawal) !== undefined)
   if (payouts.length > 0) await signPayouts(tx, wallet, payouts, round)
   else await signConsolidation(tx, wallet, consolidations[0]!, round)
   const { signings } = round
-  for (const one of consolidations)
-    if (!signings.has(one))
-      signings.set(one, deferred({ code: 'NEXT_TRANSACTION', detail: 'another transaction is signed first' }))
+  for (const order of consolidations)
+    if (!signings.has(order))
+      signings.set(
+        order,
+        deferred({ code: 'NEXT_TRANSACTION', detail: 'another transaction is signed first' }),
+      )
   return withdrawals.map((withdrawal) => signings.get(withdrawal)!)
 }
 
@@ -53,7 +57,7 @@ async function signPayouts(
 ): Promise<void> {
   const { coins, rate, signings } = round
   const payable = await payableAmong(tx, wallet, payouts, signings)
-  const owed = await owedOn(tx, wallet.network, payouts, wallet.reserveAfterMs)
+  const owed = await owedOn(tx, wallet.network, wallet.withdrawals, payouts)
   const chosen = choose(wallet, payable, round, owed)
   const limits = { rate, changeScriptBytes: wallet.dialect.changeScriptBytes, open: coins.open }
   await signAccepted(wallet, chosen, coins.spendable, limits, signings)
@@ -69,21 +73,20 @@ function choose(
   const { changeScriptBytes } = wallet.dialect
   const total = sum(coins.spendable.map(({ amount }) => amount))
   const batch = new Batch<Payable>(coins.spendable, { rate, changeScriptBytes })
-  const waitingProfiles = new Set<string>()
-  for (const one of payable) {
-    const { withdrawal, amount } = one
-    const { profile_id } = withdrawal
-    const left = total - batch.due
-    const reason = waitingProfiles.has(profile_id)
-      ? BEHIND_ANOTHER
-      : (owedFirst(moneyOf(wallet, left), owed, withdrawal) ??
-        (batch.add(one)
-          ? undefined
-          : { code: 'HOT_WALLET_SHORT' as const, detail: describeShortage(wallet, amount, left, coins) }))
-    if (reason === undefined) continue
-    waitingProfiles.add(profile_id)
-    signings.set(withdrawal, deferred(reason))
-  }
+  const decisions = inOrder(
+    payable.map(({ withdrawal }) => withdrawal),
+    (withdrawal, index) => {
+      const payment = payable[index]!
+      const left = total - batch.due
+      const owedBefore = owedFirst(moneyOf(wallet, left), owed, withdrawal)
+      if (owedBefore !== undefined) return deferred(owedBefore)
+      if (batch.add(payment)) return undefined
+      const detail = describeShortage(wallet, payment.amount, left, coins)
+      return deferred({ code: 'HOT_WALLET_SHORT', detail })
+    },
+  )
+  for (const [index, decision] of decisions.entries())
+    if (decision !== undefined) signings.set(payable[index]!.withdrawal, decision)
   return [...batch.payments]
 }
 

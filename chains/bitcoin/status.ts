@@ -52,8 +52,8 @@ export async function locate({ rpc }: BitcoinWallet, hashes: string[]): Promise<
   // The mempool is asked first: where the transaction is mined between the two calls, the wallet knows it.
   const pooled = await rpc.batch<object>(hashes.map((hash) => ['getmempoolentry', hash]))
   const found = await rpc.batch<WalletTransaction>(hashes.map((hash) => ['gettransaction', hash]))
-  return found.map((one, index): Location => {
-    const transaction = known(one)
+  return found.map((answer, index): Location => {
+    const transaction = known(answer)
     return {
       transaction,
       confirmations: Number(transaction?.confirmations ?? 0),
@@ -67,7 +67,7 @@ export async function checkStatus(
   wallet: BitcoinWallet,
   withdrawals: BroadcastWithdrawal[],
 ): Promise<PaymentStatus[]> {
-  const byHash = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one]))
+  const byHash = new Map(withdrawals.map((withdrawal) => [withdrawal.crypto_tx_hash, withdrawal]))
   const locations = await locate(wallet, [...byHash.values()].map(networkHashOf))
   const progress = new Map<string, TransactionProgress>()
   for (const [index, [hash, withdrawal]] of [...byHash].entries())
@@ -121,9 +121,9 @@ async function progressAt(
 }
 
 /**
- * The status of a withdrawal that its own transaction has paid, as the stored bytes of that hash show. Several payments share
- * the fee, and their parts add up to it. A transaction signed by Bursar has its payments first. Of any other transaction, the
- * node says which outputs are payments.
+ * The status of a withdrawal that its own transaction has paid, as the stored bytes of that hash show. Several payments
+ * share the fee, and their parts add up to it. A transaction signed by Bursar has its payments first. Of any other
+ * transaction, the node says which outputs are payments.
  */
 function confirmed(
   wallet: BitcoinWallet,
@@ -136,16 +136,16 @@ function confirmed(
   const [paid] = paymentsOf(wallet, withdrawal)
   assert(paid !== undefined, 'the kept bytes pay its destination')
   if (crypto_tx_index === undefined) return confirmedBy(wallet, transaction, paid, WHOLE_FEE)
-  const all =
+  const indexes =
     kept?.kind === 'WITHDRAWALS'
       ? Array.from({ length: kept.payments }, (_, index) => String(index))
       : paymentIndexes(transaction)
-  return confirmedBy(wallet, transaction, paid, shareAmong(all, paid))
+  return confirmedBy(wallet, transaction, paid, shareAmong(indexes, paid))
 }
 
 /**
- * The network does not have the transaction. It is conflicted when confirmed transactions of the wallet have spent its inputs,
- * or those of its parents: somebody has used the wallet while its locks were forgotten.
+ * The network does not have the transaction. It is conflicted when confirmed transactions of the wallet have spent its
+ * inputs, or those of its parents: somebody has used the wallet while its locks were forgotten.
  */
 async function progressOfMissing(
   wallet: BitcoinWallet,
@@ -179,11 +179,15 @@ async function confirmedSpender(
   const sent = transactions.filter(
     ({ category, confirmations }) => category === 'send' && Number(confirmations) >= depth,
   )
-  // The node lists no payment to addresses that it has not given out, such as change. Its outputs there are coins without a label.
+  // The node lists no payment to addresses that it has not given out, such as change. Its outputs there are coins without a
+  // label.
   const coins = await rpc.call<{ txid: string; label?: string }[]>('listunspent', depth)
   const change = coins.filter(({ label }) => label === undefined)
   const found = await fetchTransactions(wallet, [...new Set([...sent, ...change].map(({ txid }) => txid))])
-  return found.find((one) => one.fee !== undefined && decode(walletBytesOf(one)).inputs.includes(outpoint))
+  return found.find(
+    (transaction) =>
+      transaction.fee !== undefined && decode(walletBytesOf(transaction)).inputs.includes(outpoint),
+  )
 }
 
 /** The status of a withdrawal whose own transaction can never be mined: one of the spenders may have paid it. */
@@ -198,7 +202,7 @@ export async function outcomeOfConflict(
       if (!connectionLost(error)) throw error
       return 'NOT_KNOWN' as const
     })
-    // A node of the database cluster that holds another payee of the transaction does not answer.
+    // A part of the database that holds another payee of the transaction does not answer.
     if (paid === 'NOT_KNOWN') return { state: 'MINED' }
     if (paid !== undefined) return confirmedBy(wallet, spender, paid.index, paid.share)
   }
@@ -226,37 +230,29 @@ async function paymentByOther(
   const ids = new Set(together.map(({ transfer_id }) => transfer_id))
   if (payees.get(other.txid)?.transfer_ids.some((id) => !ids.has(id))) return undefined
   const used = new Set<string>()
-  const paid = together.flatMap((one) => {
-    const index = paymentsTo(wallet, walletBytesOf(other), one).find((output) => !used.has(output))
+  const paid = together.flatMap((withdrawal) => {
+    const index = paymentsTo(wallet, walletBytesOf(other), withdrawal).find((output) => !used.has(output))
     if (index === undefined) return []
     used.add(index)
-    return [{ transfer_id: one.transfer_id, index }]
+    return [{ transfer_id: withdrawal.transfer_id, index }]
   })
   const rank = paid.findIndex(({ transfer_id }) => transfer_id === withdrawal.transfer_id)
   return rank < 0 ? undefined : { index: paid[rank]!.index, share: { of: paid.length, rank } }
 }
 
 /**
- * The withdrawals that the same transaction pays, in the order of its outputs. Only the database nodes of its payees are asked,
- * or all where an older version of Bursar stored it without payees.
+ * The withdrawals that the same transaction pays, in the order of its outputs. Only the parts of the database with its
+ * payees are asked, or all where an older version of Bursar stored it without payees.
  */
 async function withdrawalsPaidWith(
-  { db, network, canonical }: BitcoinWallet,
+  { db, network, canonical, withdrawals }: BitcoinWallet,
   withdrawal: BroadcastWithdrawal,
   payees: Payees | undefined,
 ): Promise<(PaymentTarget & Pick<Withdrawal, 'transfer_id'>)[]> {
   if (withdrawal.crypto_tx_index === undefined) return [withdrawal]
   const customerIds = [...new Set(payees?.customer_ids)]
-  const isKnown = customerIds.length > 0
-  const { rows } = await db.query<PaymentTarget & Pick<Withdrawal, 'transfer_id'>>(
-    `
-    select t.id as transfer_id, t.amount, t.destination_address
-    from outgoing_transfers b
-    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = '${network}' and b.crypto_tx_hash = $1 ${isKnown ? 'and b.customer_id = any ($2)' : ''}
-    order by b.crypto_tx_index::int`,
-    [withdrawal.crypto_tx_hash, ...(isKnown ? [customerIds] : [])],
-  )
+  const known = customerIds.length > 0 ? customerIds : undefined
+  const rows = await withdrawals.paidBy(db, network, withdrawal.crypto_tx_hash, known)
   return rows.map((row) => ({
     ...row,
     destination_address: canonical(row.destination_address) ?? row.destination_address,

@@ -2,16 +2,9 @@
  * Deposits of BITCOIN_CASH, over a model of its node. No coin that the wallet cannot spend is credited, counts as held, or leaves custody
  * when a person returns it.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { startCashNode } from '../../test/cash-node.ts'
-import {
-  newCustomer,
-  ROW_MACS,
-  startTestService,
-  TEST_ORIGIN,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
+import { newCustomer, ROW_MACS, ownTestService, TEST_ORIGIN, type TestCustomer } from '../../test/support.ts'
 import { hurry } from '../../test/work-off.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { insertDepositAddress } from '../../src/money/records/deposit-address.ts'
@@ -21,22 +14,20 @@ import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts
 import { compareCustody } from '../../src/rails/wallets/custody.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import { bitcoinAdapter } from './adapter.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const DEPTH = 2
 const COIN = 100_000_000n
-
-let service: TestService
-let node: Awaited<ReturnType<typeof startCashNode>>
-beforeAll(async () => {
-  ;[service, node] = await Promise.all([startTestService(), startCashNode()])
-})
-afterAll(async () => {
-  node?.stop()
-  await service?.close()
-})
+const service = await ownTestService()
+const node = await startCashNode()
+afterAll(() => node.stop())
 
 const adapter = () => ({
-  ...bitcoinAdapter('BITCOIN_CASH', { ...node.config, confirmations: DEPTH, feeCeiling: '0.01' }, service.db),
+  ...bitcoinAdapter(
+    'BITCOIN_CASH',
+    { ...node.config, confirmations: DEPTH, feeCeiling: '0.01', withdrawals: withdrawalReader },
+    service.db,
+  ),
   treasury: { marks: { BCH: { low: '4', target: '10' } }, cold: [] },
 })
 const round = async () => {

@@ -1,4 +1,4 @@
-import type { FoundDeposit } from '../../src/networks/network.ts'
+import type { FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { minorOf, sum } from './amounts.ts'
 import { decode, outpointOf, type Outpoint } from './decode.ts'
 import { walletBytesOf } from './payments.ts'
@@ -16,9 +16,10 @@ export async function coinsWithTokens(
 ): Promise<ReadonlyMap<Outpoint, bigint>> {
   const coins = new Map<Outpoint, bigint>()
   if (!wallet.dialect.hasTokens) return coins
-  for (const one of await fetchTransactions(wallet, [...new Set(hashes)]))
-    for (const [index, { script, amount }] of decode(walletBytesOf(one)).outputs.entries())
-      if (script[0] === TOKEN_PREFIX) coins.set(outpointOf({ txid: one.txid, vout: String(index) }), amount)
+  for (const transaction of await fetchTransactions(wallet, [...new Set(hashes)]))
+    for (const [index, { script, amount }] of decode(walletBytesOf(transaction)).outputs.entries())
+      if (script[0] === TOKEN_PREFIX)
+        coins.set(outpointOf({ txid: transaction.txid, vout: String(index) }), amount)
   return coins
 }
 

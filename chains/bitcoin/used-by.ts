@@ -6,8 +6,8 @@ import { paymentsTo, walletBytesOf } from './payments.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
 /**
- * Whether a transaction of the wallet has spent a coin of a withdrawal's bytes in a confirmed block, and pays it nothing: then the
- * bytes can never be mined (`NetworkAdapter.usedBy`).
+ * Whether a transaction of the wallet has spent a coin of a withdrawal's bytes in a confirmed block, and pays it nothing:
+ * then the bytes can never be mined (`NetworkAdapter.usedBy`).
  */
 export async function usedBy(
   wallet: BitcoinWallet,
@@ -34,9 +34,10 @@ const unresolved = (detail: string): NonceEnd => ({
 })
 
 /**
- * The transactions that were signed or asked for these withdrawals and spend the coins of theirs, the newest last; `other` is one that
- * spends different coins and may be mined beside them. `network_transactions` keeps the payees, which the service's database role
- * cannot remove; what it says of an end (`used_by`) the chain must say, too, and for each of the withdrawals.
+ * The transactions that were signed or asked for these withdrawals and spend the coins of theirs, the newest last; `other`
+ * is one that spends different coins and may be mined beside them. `network_transactions` keeps the payees, which the
+ * service's database role cannot remove; what it says of an end (`used_by`) the chain must say, too, and for each of the
+ * withdrawals.
  */
 export async function transactionsFor(
   db: Queryable,
@@ -51,9 +52,10 @@ export async function transactionsFor(
   for (const row of rows) {
     if (same.includes(row)) continue
     const { raw_transaction, used_by, transfer_ids } = row
-    for (const one of together.filter(({ transfer_id }) => transfer_ids.includes(transfer_id))) {
-      const end = used_by === null ? undefined : await usedBy(wallet, { ...one, raw_transaction }, used_by)
-      if (end?.state !== 'VOID') return { same, other: { ...row, transfer_id: one.transfer_id } }
+    for (const withdrawal of together.filter(({ transfer_id }) => transfer_ids.includes(transfer_id))) {
+      const end =
+        used_by === null ? undefined : await usedBy(wallet, { ...withdrawal, raw_transaction }, used_by)
+      if (end?.state !== 'VOID') return { same, other: { ...row, transfer_id: withdrawal.transfer_id } }
     }
   }
   return { same }

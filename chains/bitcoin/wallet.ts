@@ -6,6 +6,8 @@ import { canonicalAddress } from '../../src/contract/addresses/addresses.ts'
 import { DECIMALS, decimalOf } from './amounts.ts'
 import { DIALECTS, type BitcoinNetwork, type Dialect } from './dialects.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpc, type BitcoinRpcConfig } from '../kit/json-rpc.ts'
+import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 export interface BitcoinConfig extends BitcoinRpcConfig {
   /** Confirmations that make a transaction final: 1 is the newest block. */
@@ -15,8 +17,7 @@ export interface BitcoinConfig extends BitcoinRpcConfig {
   pollMs?: number
   /** An unmined transaction of this age is replaced, if its fee is below the current one. */
   stuckAfterMs?: number
-  /** A withdrawal that has waited this long for the hot wallet takes precedence over younger ones. */
-  reserveAfterMs?: number
+  withdrawals: WithdrawalReader
   /** An operator has reviewed what the wallet sent in blocks below this height. */
   firstHeight?: number
   /** The node's wallet has no private keys: a person signs PSBTs outside of it. */
@@ -40,7 +41,7 @@ export interface BitcoinWallet {
   /** Highest fee rate, in minor units per 1,000 virtual bytes. */
   ceiling: bigint
   firstHeight: number
-  reserveAfterMs: number | undefined
+  withdrawals: WithdrawalReader
   /** A person signs. */
   signing: 'psbt' | undefined
   gatherMs: number
@@ -66,7 +67,7 @@ export function bitcoinWallet(network: BitcoinNetwork, config: BitcoinConfig, db
     depth,
     ceiling,
     firstHeight: config.firstHeight ?? 0,
-    reserveAfterMs: config.reserveAfterMs,
+    withdrawals: config.withdrawals,
     signing: config.signing,
     gatherMs: config.gatherMs ?? GATHER_MS,
     ancestorRates: new Map(),
@@ -139,7 +140,7 @@ export async function fetchTransactions(
   hashes: string[],
 ): Promise<WalletTransaction[]> {
   const found = await rpc.batch<WalletTransaction>(hashes.map((hash) => ['gettransaction', hash]))
-  return found.flatMap((one) => known(one) ?? [])
+  return found.flatMap((answer) => known(answer) ?? [])
 }
 
 /** The heights of blocks that the node knows, by their hashes. Bitcoin Cash Node gives none with a transaction. */
@@ -180,11 +181,7 @@ export const isMine = ({ signing }: BitcoinWallet, { ismine, iswatchonly }: Addr
  */
 export async function hotWalletAddresses(db: Queryable, own: readonly string[]): Promise<Set<string>> {
   if (own.length === 0) return new Set()
-  const { rows } = await db.query<{ address: string }>(
-    'select address from deposit_addresses where address = any ($1)',
-    [own],
-  )
-  const deposits = new Set(rows.map(({ address }) => address))
+  const deposits = await depositAddressesAmong(db, own)
   return new Set(own.filter((address) => !deposits.has(address)))
 }
 

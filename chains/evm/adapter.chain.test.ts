@@ -20,21 +20,20 @@ import {
   type Hex,
   type TransactionSerialized,
 } from 'viem'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { dieAtEachStep, type Failures } from '../../test/failures.ts'
-import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { FAILURES, dieAtEachStep, failing } from '../../test/failures.ts'
+import { TOKEN_ABI, deployToken, ownAnvil, type Anvil } from '../../test/anvil.ts'
 import {
-  atEnd,
   credit,
   MASTER_KEYS,
   movedBy,
   newCustomer,
-  startTestService,
+  ownTestService,
   ROW_MACS,
   setPrice,
   TEST_ORIGIN,
 } from '../../test/support.ts'
-import type { TestCustomer, TestService } from '../../test/support.ts'
+import type { TestCustomer } from '../../test/support.ts'
 import {
   codesOf,
   keptOf,
@@ -54,8 +53,7 @@ import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { freeze, unfreeze } from '../../src/money/records/freezes.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'
-import { RowMacs } from '../../src/audit/row-macs.ts'
-import { sealWithdrawal, signOnlyAccepted } from '../../src/audit/withdrawal-macs.ts'
+import { RowMacs } from '../../src/audit/sealed-rows.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
 import { cancelForOperator } from '../../src/rails/payouts/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
@@ -72,28 +70,27 @@ import { evmNode } from './node.ts'
 import { simulatedNetworks } from '../../src/networks/simulated/adapter.ts'
 import { routeBySigner } from '../../src/networks/simulated/route-by-signer.ts'
 import { formerWalletsIn, networkReports } from '../../src/rails/wallets/network-status.ts'
-import type { FoundDeposit, PayoutNetwork, NetworkAdapter, Networks } from '../../src/networks/network.ts'
+import type { NetworkAdapter, Networks, PayoutNetwork } from '../../src/networks/network.ts'
+import { signOnlyAccepted } from '../../src/rails/payouts/sign-only-accepted.ts'
+import { sealWithdrawal } from '../../src/money/movements/accepted-withdrawals.ts'
+import { withdrawalReader, readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
+import type { FoundDeposit } from '../../src/networks/found-deposits.ts'
+import { atEnd } from '../../test/at-end.ts'
 
 const CONFIRMATIONS = 3
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
 
-let service: TestService
-const anvils = new Map<CryptoNetwork, Anvil>()
+const service = await ownTestService()
+const anvils = new Map<CryptoNetwork, Anvil>([
+  ['ETHEREUM', await ownAnvil(1)],
+  ['INK', await ownAnvil(57073)],
+])
 const tokens = new Map<CryptoNetwork, Record<string, Hex>>()
 
-beforeAll(async () => {
-  const [started, ethereum, ink] = await Promise.all([startTestService(), startAnvil(1), startAnvil(57073)])
-  service = started
-  anvils.set('ETHEREUM', ethereum).set('INK', ink)
-  for (const [network, anvil] of anvils) {
-    const USDG = await deployToken(anvil, 6)
-    tokens.set(network, network === 'ETHEREUM' ? { USDG, LINK: await deployToken(anvil, 18) } : { USDG })
-  }
-})
-afterAll(async () => {
-  await Promise.all([...anvils.values()].map((anvil) => anvil.stop()))
-  await service.close()
-})
+for (const [network, anvil] of anvils) {
+  const USDG = await deployToken(anvil, 6)
+  tokens.set(network, network === 'ETHEREUM' ? { USDG, LINK: await deployToken(anvil, 18) } : { USDG })
+}
 // Two tests whose payments fail would stop the network.
 afterEach(() => service.owner.query('delete from failed_transactions'))
 
@@ -114,6 +111,7 @@ async function newWallet(
     depositKey: { mnemonic: MNEMONIC },
     confirmations: CONFIRMATIONS,
     maxFeePerGasCeiling: '100',
+    withdrawals: withdrawalReader,
     tokens: tokens.get(network)!,
     pollMs: 10,
     ...changes,
@@ -125,6 +123,7 @@ async function newWallet(
     anvil,
     chain,
     since,
+    funds,
     hotWallet,
     config,
     adapter,
@@ -132,6 +131,10 @@ async function newWallet(
   }
 }
 type Wallet = Awaited<ReturnType<typeof newWallet>>
+
+/** A new customer, and a new hot wallet that pays for it. */
+const newPayer = async (...wallet: Parameters<typeof newWallet>) =>
+  [await newCustomer(service), await newWallet(...wallet)] as const
 
 /** Sends an asset to an address from outside of Bursar. */
 async function give(network: CryptoNetwork, to: Hex, asset: string, amount: string): Promise<Hex> {
@@ -200,9 +203,8 @@ async function madeBy({ chain, hotWallet, since }: Wallet) {
 /** Checks invariants 2 to 4 for a wallet and former ones that had these funds, and the customers for whom they paid. */
 async function requireAgreement(
   wallet: Wallet,
-  funds: Record<string, string>,
   customers: TestCustomer[],
-  former: Wallet[] = [],
+  { funds = wallet.funds, former = [] as Wallet[] } = {},
 ) {
   const { network, chain, hotWallet, adapter } = wallet
   const { held } = await adapter.status!()
@@ -267,7 +269,7 @@ const setOnToken = async (
 }
 
 test('with the role of the database, a failed transaction of somebody else refunds nothing', async () => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '2' })]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '2' })
   const { chain } = wallet
   const thief = privateKeyToAccount(generatePrivateKey())
   await give('ETHEREUM', thief.address, 'ETH', '1')
@@ -321,13 +323,12 @@ test('with the role of the database, a failed transaction of somebody else refun
   )
   await settleAll(wallet)
   expect((await read(customer, created)).status).toBe('COMPLETED')
-  await requireAgreement(wallet, { ETH: '2' }, [customer])
+  await requireAgreement(wallet, [customer])
 })
 
 describe('a destination that the token refuses', () => {
   test('is refunded, and takes no nonce', async () => {
-    const funds = { ETH: '1', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '10' })
     const destination_address = newAddress()
     await setOnToken('setBlocked', [destination_address, true])
     const refused = await withdraw(customer, 'ETHEREUM', 'USDG', '1', destination_address)
@@ -338,12 +339,11 @@ describe('a destination that the token refuses', () => {
       status_details: { invalid_destination_address: { destination_address } },
     })
     expect(await read(customer, paid)).toMatchObject({ status: 'COMPLETED' })
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(1)
   })
 
   test('a precompiled contract that an older version took: it is refunded, and takes no nonce', async () => {
-    const funds = { ETH: '2' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '2' })
     const refused = await withdraw(customer, 'ETHEREUM', 'ETH', '0.5')
     await service.owner.query('update transfers set destination_address = $1 where id = $2', [
       `0x${'4'.padStart(40, '0')}`,
@@ -361,12 +361,11 @@ describe('a destination that the token refuses', () => {
       },
     })
     expect(await read(customer, paid)).toMatchObject({ status: 'COMPLETED' })
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(1)
   })
 
   test('after the estimate: the transaction is reverted, the funds return, and its gas is lost', async () => {
-    const funds = { ETH: '1', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '10' })
     const destination_address = newAddress()
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '1', destination_address)
     await withoutMining(wallet, async () => {
@@ -376,15 +375,14 @@ describe('a destination that the token refuses', () => {
     })
     await settleAll(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
-    const [made] = await requireAgreement(wallet, funds, [customer])
+    const [made] = await requireAgreement(wallet, [customer])
     const receipt = await wallet.chain.getTransactionReceipt({ hash: made!.hash })
     expect(receipt.status).toBe('reverted')
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(10_000_000n)
   })
 
   test('not by its fee: the withdrawal waits until the token would deliver the full amount', async () => {
-    const funds = { ETH: '1', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '10' })
     await setOnToken('setFeePercent', [5n])
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
     await step(wallet)
@@ -402,8 +400,7 @@ describe('a destination that the token refuses', () => {
   })
 
   test('a node without eth_simulateV1 is asked for the result of the transfer alone, and the method is tried once', async () => {
-    const funds = { ETH: '1', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '10' })
     const destination_address = newAddress()
     await setOnToken('setBlocked', [destination_address, true])
     const refused = await withdraw(customer, 'ETHEREUM', 'USDG', '1', destination_address)
@@ -423,12 +420,11 @@ describe('a destination that the token refuses', () => {
     await withdraw(customer, 'ETHEREUM', 'USDG', '2')
     await settleAll(wallet).finally(() => spy.mockRestore())
     expect(asked).toBe(0)
-    await requireAgreement(wallet, funds, [customer])
+    await requireAgreement(wallet, [customer])
   })
 
   test('not by a pause, which refuses all transfers: the withdrawal waits', async () => {
-    const funds = { ETH: '1', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '10' })
     await setOnToken('setPaused', [true])
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '1')
     await step(wallet)
@@ -444,13 +440,13 @@ describe('a destination that the token refuses', () => {
     await settleAll(wallet)
     for (const one of [created, ...behind])
       expect(await read(customer, one)).toMatchObject({ status: 'COMPLETED' })
-    await requireAgreement(wallet, funds, [customer])
+    await requireAgreement(wallet, [customer])
   })
 })
 
 describe('the hot wallet is short', () => {
   test('of a token: it delays no other asset of the profile', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '3' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '3' })
     const token = await withdraw(customer, 'ETHEREUM', 'USDG', '1')
     await step(wallet)
     const native = [
@@ -467,12 +463,12 @@ describe('the hot wallet is short', () => {
     ])
     await give('ETHEREUM', wallet.hotWallet.address, 'USDG', '3')
     await settleAll(wallet)
-    await requireAgreement(wallet, { ETH: '3', USDG: '3' }, [customer])
+    await requireAgreement(wallet, [customer], { funds: { ETH: '3', USDG: '3' } })
   })
 
   test('of the gas of a token: the native asset of the profile, which pays it, waits behind it', async () => {
     const funds = { ETH: '0.000001', USDG: '5' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', funds)
     const token = await withdraw(customer, 'ETHEREUM', 'USDG', '1')
     await step(wallet)
     const native = await withdraw(customer, 'ETHEREUM', 'ETH', '0.1')
@@ -480,13 +476,21 @@ describe('the hot wallet is short', () => {
     expect(await waitingCodes([token, native])).toEqual(['FEE_NOT_COVERED', 'BEHIND_ANOTHER'])
     await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '1')
     await settleAll(wallet)
-    await requireAgreement(wallet, { ETH: '1.000001', USDG: '5' }, [customer])
+    await requireAgreement(wallet, [customer], { funds: { ETH: '1.000001', USDG: '5' } })
   })
 
   test('a large withdrawal that has waited long reserves the native asset, but no tokens, against younger ones', async () => {
     const [first, second] = [await newCustomer(service), await newCustomer(service)]
-    const wallet = await newWallet('ETHEREUM', { ETH: '3', USDG: '10' }, { reserveAfterMs: 0 })
-    const patient = evmAdapter('ETHEREUM', { ...wallet.config, reserveAfterMs: 600_000 }, service.db)
+    const wallet = await newWallet(
+      'ETHEREUM',
+      { ETH: '3', USDG: '10' },
+      { withdrawals: readerOfWithdrawals(0) },
+    )
+    const patient = evmAdapter(
+      'ETHEREUM',
+      { ...wallet.config, withdrawals: readerOfWithdrawals(600_000) },
+      service.db,
+    )
     const large = await withdraw(first, 'ETHEREUM', 'ETH', '5')
     await step(wallet)
     const early = await withdraw(second, 'ETHEREUM', 'ETH', '1')
@@ -520,7 +524,7 @@ describe('the hot wallet is short', () => {
     ['reverts', '0x60006000fd'],
     ['never returns', '0x5b6180006000205060005600'],
   ])('a destination that %s reserves nothing: its withdrawal is refused instead', async (_, bytecode) => {
-    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { reserveAfterMs: 0 })
+    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { withdrawals: readerOfWithdrawals(0) })
     const [attacker, victim] = [await newCustomer(service), await newCustomer(service)]
     const trap = newAddress()
     await wallet.chain.setCode({ address: trap, bytecode: bytecode as Hex })
@@ -534,7 +538,7 @@ describe('the hot wallet is short', () => {
     })
     expect((await kept(small)).state).toBe('BROADCAST')
     await settleAll(wallet)
-    await requireAgreement(wallet, { ETH: '3' }, [attacker, victim])
+    await requireAgreement(wallet, [attacker, victim], { funds: { ETH: '3' } })
   })
 
   test('a reservation lasts a day at most, counted while short: not while frozen or queued', async () => {
@@ -543,7 +547,7 @@ describe('the hot wallet is short', () => {
       await newCustomer(service),
       await newCustomer(service),
     ]
-    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { reserveAfterMs: 60_000 })
+    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { withdrawals: readerOfWithdrawals(60_000) })
     const age = (one: Transfer, seconds: number) =>
       service.db.query(
         `update outgoing_transfers set waiting_since = ${movedBy('waiting_since', `-${seconds} seconds`)} where transfer_id = $1`,
@@ -586,8 +590,7 @@ describe('the hot wallet is short', () => {
   })
 
   test('of gas, or of funds for signed transactions that are not mined yet', async () => {
-    const customer = await newCustomer(service)
-    const wallet = await newWallet('ETHEREUM', { ETH: '1.5', USDG: '10' })
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1.5', USDG: '10' })
     await calm(wallet)
     const [first, second] = [
       await withdraw(customer, 'ETHEREUM', 'ETH', '1.4999'),
@@ -618,9 +621,7 @@ async function calm({ chain }: Wallet): Promise<void> {
 
 describe('a transaction that is stuck', () => {
   test('is replaced by a transaction with the same nonce and higher fees, and paid once', async () => {
-    const funds = { ETH: '5', USDG: '10' }
-    const customer = await newCustomer(service)
-    const wallet = await newWallet('ETHEREUM', funds, { stuckAfterMs: 0 })
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5', USDG: '10' }, { stuckAfterMs: 0 })
     const created = [
       await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
       await withdraw(customer, 'ETHEREUM', 'USDG', '2'),
@@ -650,17 +651,16 @@ describe('a transaction that is stuck', () => {
       }
     })
     await settleAll(wallet)
-    const made = await requireAgreement(wallet, funds, [customer])
+    const made = await requireAgreement(wallet, [customer])
     expect(made).toHaveLength(2)
     expect(made.map(({ hash }) => hash)).not.toContain(before[0]!.crypto_tx_hash)
     await calm(wallet)
   })
 
   test('by a base fee above its own is replaced at once, and the withdrawals behind it are mined', async () => {
-    const funds = { ETH: '5' }
     const customer = await newCustomer(service)
     // Nothing waits this long here.
-    const wallet = await newWallet('ETHEREUM', funds, { stuckAfterMs: 3_600_000 })
+    const wallet = await newWallet('ETHEREUM', { ETH: '5' }, { stuckAfterMs: 3_600_000 })
     const signed = async () =>
       Promise.all(created.map(async (one) => parse((await kept(one)).raw_transaction)))
     const created = [await withdraw(customer, 'ETHEREUM', 'ETH', '1')]
@@ -684,13 +684,11 @@ describe('a transaction that is stuck', () => {
       await calm(wallet)
     })
     await settleAll(wallet)
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(2)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(2)
   })
 
   test('is found when the replaced transaction is mined after all', async () => {
-    const funds = { ETH: '5' }
-    const customer = await newCustomer(service)
-    const wallet = await newWallet('ETHEREUM', funds, { stuckAfterMs: 0 })
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' }, { stuckAfterMs: 0 })
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await withoutMining(wallet, async () => {
       await step(wallet)
@@ -711,12 +709,15 @@ describe('a transaction that is stuck', () => {
         crypto_tx_hash: first.crypto_tx_hash,
       })
     })
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(1)
   })
 
   test('is not replaced above the ceiling', async () => {
-    const customer = await newCustomer(service)
-    const wallet = await newWallet('ETHEREUM', { ETH: '5' }, { stuckAfterMs: 0, maxFeePerGasCeiling: '30' })
+    const [customer, wallet] = await newPayer(
+      'ETHEREUM',
+      { ETH: '5' },
+      { stuckAfterMs: 0, maxFeePerGasCeiling: '30' },
+    )
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await withoutMining(wallet, async () => {
       await step(wallet)
@@ -728,14 +729,13 @@ describe('a transaction that is stuck', () => {
       await calm(wallet)
     })
     await settleAll(wallet)
-    expect(await requireAgreement(wallet, { ETH: '5' }, [customer])).toHaveLength(1)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(1)
   })
 })
 
 describe('a receipt of status 1', () => {
   test('without its logs gives no refund: the withdrawal waits for an operator or the true answer', async () => {
-    const funds = { ETH: '1', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '10' })
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
     await step(wallet)
     const { crypto_tx_hash: hash } = await kept(created)
@@ -761,12 +761,11 @@ describe('a receipt of status 1', () => {
     ).rejects.toThrow('needs no decision: ETHEREUM says CONFIRMED')
     await step(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(1)
   })
 
   test('without its logs is refunded only when an operator says that nothing arrived', async () => {
-    const funds = { ETH: '1', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '10' })
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
     await step(wallet)
     const { crypto_tx_hash: hash } = await kept(created)
@@ -789,8 +788,7 @@ describe('a receipt of status 1', () => {
   })
 
   test('of a token that delivered less does not end the withdrawal, whose reason states the delivered amount', async () => {
-    const funds = { ETH: '1', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '10' })
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
     await withoutMining(wallet, async () => {
       await step(wallet)
@@ -817,12 +815,11 @@ describe('a receipt of status 1', () => {
       created.id,
     ])
     expect(rows).toMatchObject([{ outcome: 'PAID', evidence: 'balance seen on two explorers' }])
-    await requireAgreement(wallet, funds, [customer])
+    await requireAgreement(wallet, [customer])
   })
 
   test('from a block outside the canonical chain is ignored', async () => {
-    const funds = { ETH: '5' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await step(wallet)
     const { crypto_tx_hash: hash } = await kept(created)
@@ -838,15 +835,12 @@ describe('a receipt of status 1', () => {
     expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
     await settleAll(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
-    await requireAgreement(wallet, funds, [customer])
+    await requireAgreement(wallet, [customer])
   })
 })
 
 test('confirmations may be the finality of the network itself', async () => {
-  const [customer, wallet] = [
-    await newCustomer(service),
-    await newWallet('INK', { ETH: '5' }, { confirmations: 'finalized' }),
-  ]
+  const [customer, wallet] = await newPayer('INK', { ETH: '5' }, { confirmations: 'finalized' })
   const created = await withdraw(customer, 'INK', 'ETH', '1')
   await step(wallet)
   // Anvil treats a block as finalized when 64 blocks follow it.
@@ -861,8 +855,7 @@ test('confirmations may be the finality of the network itself', async () => {
 })
 
 test('following many withdrawals costs few requests', async () => {
-  const funds = { ETH: '50' }
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '50' })
   const created: Transfer[] = []
   for (let order = 1; order <= 10; order++) created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
   const asked = new Map<string, number>()
@@ -887,7 +880,7 @@ test('following many withdrawals costs few requests', async () => {
   spy.mockRestore()
   expect(asked.get('eth_getTransactionReceipt')).toBe(created.length)
   expect(asked.get('eth_getTransactionByHash')).toBeUndefined()
-  await requireAgreement(wallet, funds, [customer])
+  await requireAgreement(wallet, [customer])
 })
 
 describe('a reorganisation deeper than the confirmations removes completed withdrawals:', () => {
@@ -896,10 +889,7 @@ describe('a reorganisation deeper than the confirmations removes completed withd
 
   /** A wallet that has paid three COMPLETED withdrawals, each in a separate block. */
   async function paidWallet(changes: Partial<EvmConfig> = {}) {
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '5', USDG: '10' }, changes),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5', USDG: '10' }, changes)
     await wallet.chain.mine({ blocks: 3 })
     const paid: Transfer[] = []
     for (const asset of ['ETH', 'USDG', 'ETH']) paid.push(await withdraw(customer, 'ETHEREUM', asset, '1'))
@@ -962,10 +952,7 @@ describe('a reorganisation deeper than the confirmations removes completed withd
   })
 
   test('of several transactions of a nonce, the one that was mined is broadcast again', async () => {
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '5' }, { stuckAfterMs: 0 }),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' }, { stuckAfterMs: 0 })
     await wallet.chain.mine({ blocks: 3 })
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await withoutMining(wallet, async () => {
@@ -996,10 +983,7 @@ describe('a reorganisation deeper than the confirmations removes completed withd
   })
 
   test('a reverted and refunded transaction is never broadcast again, since it might pay this time', async () => {
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '1', USDG: '10' }),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '10' })
     await wallet.chain.mine({ blocks: 3 })
     const destination_address = newAddress()
     const refunded = await withdraw(customer, 'ETHEREUM', 'USDG', '1', destination_address)
@@ -1082,7 +1066,7 @@ test.each<[string, (wallet: Wallet) => Promise<unknown>]>([
   ['the next try to sign it', (wallet) => step(wallet)],
   ['the look for nonces that the chain lacks', ({ adapter }) => adapter.rebroadcastTakenBack!()],
 ])('bytes whose withdrawal has lost its record are broadcast by %s, and signed once', async (_, look) => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
   const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   const broadcast = () => Promise.reject(new Error('the network does not answer'))
   await step({ networks: new Map([['ETHEREUM', { ...wallet.adapter, broadcast }]]) }).catch(() => undefined)
@@ -1107,7 +1091,7 @@ test.each<[string, (wallet: Wallet) => Promise<unknown>]>([
 })
 
 test('a wallet with unknown spends pays nothing until an operator has reviewed them', async () => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
   const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
   const elsewhere = () => client.sendTransaction({ chain: null, to: newAddress(), value: 1n })
   const lookedAt = (firstNonce: number) => {
@@ -1169,8 +1153,7 @@ describe('a treasury transfer', () => {
   }
 
   test('goes to cold storage once, native asset and tokens, after the withdrawals of customers', async () => {
-    const funds = { ETH: '5', USDG: '50' }
-    const [customer, unsigned] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, unsigned] = await newPayer('ETHEREUM', { ETH: '5', USDG: '50' })
     const adapter = signOnlyAccepted(unsigned.adapter, macs)
     const wallet: Wallet = { ...unsigned, adapter, networks: new Map([['ETHEREUM', adapter]]) }
     const [cold, coldTokens] = [newAddress(), newAddress()]
@@ -1189,7 +1172,7 @@ describe('a treasury transfer', () => {
     expect(await balance('ETHEREUM', coldTokens, 'USDG')).toBe(20_500_000n)
     expect((await read(customer, created)).status).toBe('COMPLETED')
     expect(await inCold('ETHEREUM')).toEqual({ ETH: '-1.5', USDG: '-20.5' })
-    const made = await requireAgreement(wallet, funds, [customer, PLATFORM])
+    const made = await requireAgreement(wallet, [customer, PLATFORM])
     expect(getAddress(made[0]!.to!)).toBe(getAddress(created.destination_address!))
     expect((await orderSend(wallet, 'ETH', '1.5', cold)).transfer).toMatchObject({
       status: 'COMPLETED',
@@ -1216,7 +1199,7 @@ describe('a treasury transfer', () => {
   })
 
   test('is refused to a destination where it would be lost, or above the funds', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
     const deposit = await newDepositAddress(customer, wallet)
     for (const [asset, amount, to, reason] of [
       ['ETH', '1', deposit, `to: ${deposit} is a deposit address`],
@@ -1236,8 +1219,7 @@ describe('a treasury transfer', () => {
   })
 
   test("made by hand stops the wallet until it is acknowledged, and is posted with the chain's amounts", async () => {
-    const funds = { ETH: '5', USDG: '50' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('INK', funds)]
+    const [customer, wallet] = await newPayer('INK', { ETH: '5', USDG: '50' })
     const { chain, hotWallet, adapter } = wallet
     const client = createWalletClient({ account: hotWallet, transport: http(wallet.config.rpcUrl) })
     const acknowledge = (hash: string) =>
@@ -1290,8 +1272,7 @@ describe('a treasury transfer', () => {
   test.each(['ETH', 'USDG'] as const)(
     'cannot be acknowledged if it may pay a pending withdrawal, unless an operator denies that: %s',
     async (asset) => {
-      const funds = { ETH: '5', USDG: '50' }
-      const [customer, wallet] = [await newCustomer(service), await newWallet('INK', funds)]
+      const [customer, wallet] = await newPayer('INK', { ETH: '5', USDG: '50' })
       const { chain, hotWallet, adapter } = wallet
       const client = createWalletClient({ account: hotWallet, transport: http(wallet.config.rpcUrl) })
       const to = newAddress()
@@ -1330,7 +1311,7 @@ describe('a treasury transfer', () => {
   )
 
   test('cannot be acknowledged if it used the nonce of an unfinished withdrawal', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('INK', { ETH: '5' })]
+    const [customer, wallet] = await newPayer('INK', { ETH: '5' })
     const { chain, hotWallet, adapter } = wallet
     const created = await withdraw(customer, 'INK', 'ETH', '1')
     await signOnly(wallet)
@@ -1362,7 +1343,7 @@ describe('a treasury transfer', () => {
   test('leaves the funds that unsigned withdrawals need, though none of them is short', async () => {
     // One in flight at a time, so that the others wait although there is enough for each.
     const [funds, limits] = [{ ETH: '5.1', USDG: '50' }, { maxInFlight: 1 }]
-    const [customer, unsigned] = [await newCustomer(service), await newWallet('INK', funds, limits)]
+    const [customer, unsigned] = await newPayer('INK', funds, limits)
     const adapter = signOnlyAccepted(unsigned.adapter, macs)
     const wallet: Wallet = { ...unsigned, adapter, networks: new Map([['INK', adapter]]) }
     const [cold, later] = [newAddress(), newAddress()]
@@ -1400,8 +1381,7 @@ describe('a treasury transfer', () => {
 })
 
 test('an unknown spend that paid a withdrawal can be assigned to that withdrawal', async () => {
-  const funds = { ETH: '10', USDG: '10' }
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '10', USDG: '10' })
   const settled = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   await settleAll(wallet)
   const paid = [
@@ -1447,14 +1427,13 @@ test('an unknown spend that paid a withdrawal can be assigned to that withdrawal
     expect(await waitingReasons([paid[0]!, other])).toEqual([unknown('1'), unknown('1')])
   }
   await settleAll(wallet)
-  const made = await requireAgreement(wallet, funds, [customer])
+  const made = await requireAgreement(wallet, [customer])
   expect(made.map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
   for (const one of [...paid, other]) expect((await read(customer, one)).status).toBe('COMPLETED')
 })
 
 test('a withdrawal that another transaction of its nonce paid can be marked as paid by it', async () => {
-  const funds = { ETH: '10' }
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '10' })
   const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   await signOnly(wallet)
   const signed = await kept(created)
@@ -1478,8 +1457,7 @@ test('a withdrawal that another transaction of its nonce paid can be marked as p
 })
 
 test('code at the destination does not run for gas that the platform pays', async () => {
-  const funds = { ETH: '10' }
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '10' })
   const address = newAddress()
   // keccak256 of a megabyte of memory: 2.3 million gas.
   await wallet.chain.setCode({ address, bytecode: '0x620fffff6000205000' })
@@ -1493,13 +1471,12 @@ test('code at the destination does not run for gas that the platform pays', asyn
       },
     },
   })
-  await requireAgreement(wallet, funds, [customer])
+  await requireAgreement(wallet, [customer])
 })
 
 test('destinations that never return delay no other withdrawal: their simulation has a gas limit', async () => {
-  const funds = { ETH: '30', USDG: '10' }
   const [attacker, victim] = [await newCustomer(service), await newCustomer(service)]
-  const wallet = await newWallet('ETHEREUM', funds)
+  const wallet = await newWallet('ETHEREUM', { ETH: '30', USDG: '10' })
   const trap = newAddress()
   // keccak256 of memory in an endless loop.
   await wallet.chain.setCode({ address: trap, bytecode: '0x5b6180006000205060005600' })
@@ -1519,7 +1496,7 @@ test('destinations that never return delay no other withdrawal: their simulation
       },
     })
   await settleAll(wallet)
-  await requireAgreement(wallet, funds, [attacker, victim])
+  await requireAgreement(wallet, [attacker, victim])
 })
 
 test.each([
@@ -1528,19 +1505,18 @@ test.each([
 ])(
   'a destination that %s only when gas has a price is refused before anything is signed',
   async (_, bytecode) => {
-    const funds = { ETH: '5' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
     const address = newAddress()
     await wallet.chain.setCode({ address, bytecode: bytecode as Hex })
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1', address)
     await step(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
-    expect(await requireAgreement(wallet, funds, [customer])).toEqual([])
+    expect(await requireAgreement(wallet, [customer])).toEqual([])
   },
 )
 
 test('while its node is catching up, nothing is signed', async () => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
   const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   await withReplies('"eth_syncing"', { result: { currentBlock: '0x1', highestBlock: '0x9' } }, () =>
     step(wallet),
@@ -1552,17 +1528,16 @@ test('while its node is catching up, nothing is signed', async () => {
 })
 
 test('a signed transaction is followed by its bytes, even after the configuration changes', async () => {
-  const funds = { ETH: '5', USDG: '10' }
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5', USDG: '10' })
   const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
   await step(wallet)
-  const { mode, rpcUrl, confirmations, maxFeePerGasCeiling } = wallet.config
+  const { mode, rpcUrl, confirmations, maxFeePerGasCeiling, withdrawals } = wallet.config
   const hotWallet = privateKeyToAccount(generatePrivateKey())
-  const limits = { mode, confirmations, maxFeePerGasCeiling }
+  const limits = { mode, confirmations, maxFeePerGasCeiling, withdrawals }
   const later = evmAdapter('ETHEREUM', { rpcUrl, ...limits, hotWallet }, service.db)
   await settleAll({ ...wallet, networks: new Map([['ETHEREUM', later]]) })
   expect((await read(customer, created)).status).toBe('COMPLETED')
-  await requireAgreement(wallet, funds, [customer])
+  await requireAgreement(wallet, [customer])
 })
 
 describe('another hot wallet', () => {
@@ -1620,7 +1595,10 @@ describe('another hot wallet', () => {
         const units = parseAmount(transfer.amount, decimalsOf(transfer.asset))
         expect(await balance('ETHEREUM', transfer.destination_address as Hex, transfer.asset)).toBe(units)
       }
-      const made = await requireAgreement(wallet, { ETH: '11.5', USDG: '11' }, [customer, later], [old])
+      const made = await requireAgreement(wallet, [customer, later], {
+        funds: { ETH: '11.5', USDG: '11' },
+        former: [old],
+      })
       expect(made).toHaveLength(2)
       expect((await madeBy(old)).map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3, 4])
     },
@@ -1672,7 +1650,7 @@ describe('another hot wallet', () => {
 })
 
 test('nothing is signed after a nonce that the node has lost', async () => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
   await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   await settleAll(wallet)
   const setNext = (nonce: number) =>
@@ -1688,13 +1666,19 @@ test('nothing is signed after a nonce that the node has lost', async () => {
   ])
   await setNext(1)
   await settleAll(wallet)
-  expect(await requireAgreement(wallet, { ETH: '5' }, [customer])).toHaveLength(2)
+  expect(await requireAgreement(wallet, [customer])).toHaveLength(2)
 })
 
 test('a node of another chain, or an unreachable node, is reported without its address', async () => {
   const { rpcUrl } = anvils.get('ETHEREUM')!
   const hotWallet = privateKeyToAccount(generatePrivateKey())
-  const limits = { mode: 'sandbox', hotWallet, confirmations: 1, maxFeePerGasCeiling: '1' } as const
+  const limits = {
+    mode: 'sandbox',
+    hotWallet,
+    confirmations: 1,
+    maxFeePerGasCeiling: '1',
+    withdrawals: withdrawalReader,
+  } as const
   const other = evmAdapter('BASE', { rpcUrl, ...limits }, service.db)
   await expect(other.status!()).rejects.toThrow('the node of BASE is on chain 1, not 8453')
   const down = evmAdapter('BASE', { rpcUrl: 'http://127.0.0.1:1/secret', ...limits }, service.db)
@@ -1704,10 +1688,7 @@ test('a node of another chain, or an unreachable node, is reported without its a
 })
 
 test('an estimate equals the later cost of the withdrawal, or is slightly above it', async () => {
-  const [customer, wallet] = [
-    await newCustomer(service),
-    await newWallet('ETHEREUM', { ETH: '5', USDG: '9' }),
-  ]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5', USDG: '9' })
   for (const asset of ['ETH', 'USDG']) {
     const estimate = await wallet.adapter.estimateFee!(asset)
     const before = await onLedger([customer], 'network_fees:ETHEREUM', 'ETH')
@@ -1763,8 +1744,7 @@ describe('a quoted fee', () => {
     await chain.mine({ blocks: 1 })
   }
   test('follows the node, and the withdrawal pays it; the ledger has the actual cost as well', async () => {
-    const funds = { ETH: '5', USDG: '90' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5', USDG: '90' })
     const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, feeMargin: '50' }]])
     await withNetworks(networks, async () => {
       await setBaseFee(wallet, '10')
@@ -1788,7 +1768,7 @@ describe('a quoted fee', () => {
     })
     await calm(wallet)
     await settleAll(wallet)
-    await requireAgreement(wallet, funds, [customer])
+    await requireAgreement(wallet, [customer])
     const [report] = await networkReports(
       service.db,
       new Map([['ETHEREUM', { adapter: wallet.adapter, confirmations: 1 }]]),
@@ -1801,7 +1781,7 @@ describe('a quoted fee', () => {
   })
 
   test('is in the withdrawn asset: at the newest prices, rounded up to a debitable amount', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+    const [customer, wallet] = await newPayer('ETHEREUM', {})
     const estimateFee = () => Promise.resolve({ asset: 'ETH', amount: '0.0010000000000001' })
     const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, estimateFee, feeMargin: '20' }]])
     const feeIn = async (asset: string) => (await quote(customer, asset)).body.fee
@@ -1838,8 +1818,7 @@ describe('a quoted fee', () => {
   })
 
   test('is required if the schedule does not cover the network fee, but not while the node is down', async () => {
-    const funds = { ETH: '5', USDG: '90' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5', USDG: '90' })
     await credit(service.ledger, customer, 'USDG', '100')
     const order = (changes: object = {}) =>
       customer.call<Transfer & { detail: string }>('POST', '/v2/transfer/crypto-withdrawals', {
@@ -1886,11 +1865,11 @@ describe('a quoted fee', () => {
     const down = evmAdapter('ETHEREUM', { ...wallet.config, rpcUrl: 'http://127.0.0.1:1/x' }, service.db)
     await withNetworks(new Map([['ETHEREUM', down]]), async () => expect((await order()).status).toBe(200))
     await settleAll(wallet)
-    await requireAgreement(wallet, funds, [customer])
+    await requireAgreement(wallet, [customer])
   })
 
   test('is refused for a destination with costly code; one for a contract wallet covers its gas', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
     await credit(service.ledger, customer, 'ETH', '10')
     const [computation, contractWallet] = [newAddress(), newAddress()]
     // The first computes keccak256 of a megabyte of memory (2.3 million gas); the second writes one storage slot
@@ -1933,11 +1912,7 @@ describe('a quoted fee', () => {
 // ---------------------------------------------------------------------------------------------- failures
 
 test('no more is in flight than nodes accept of one account, and the rest follows', async () => {
-  const funds = { ETH: '20' }
-  const [customer, wallet] = [
-    await newCustomer(service),
-    await newWallet('ETHEREUM', funds, { maxInFlight: 2 }),
-  ]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '20' }, { maxInFlight: 2 })
   const created: Transfer[] = []
   for (let order = 1; order <= 5; order++) created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
   await withoutMining(wallet, async () => {
@@ -1951,15 +1926,11 @@ test('no more is in flight than nodes accept of one account, and the rest follow
     ).toBe(2)
   })
   await settleAll(wallet)
-  expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(5)
+  expect(await requireAgreement(wallet, [customer])).toHaveLength(5)
 })
 
 test('withdrawals that must wait after their estimate leave the places in flight to later ones', async () => {
-  const funds = { ETH: '20', USDG: '50' }
-  const [customer, wallet] = [
-    await newCustomer(service),
-    await newWallet('ETHEREUM', funds, { maxInFlight: 2 }),
-  ]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '20', USDG: '50' }, { maxInFlight: 2 })
   const withdrawFromNewProfile = async (asset: string, destination?: Hex) => {
     const { body } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: randomUUID() })
     return withdraw({ ...customer, profile_id: body.id }, 'ETHEREUM', asset, '1', destination)
@@ -1987,11 +1958,11 @@ test('withdrawals that must wait after their estimate leave the places in flight
   await settleAll(wallet)
   for (const one of [...waiting, ...others])
     expect(await read(customer, one)).toMatchObject({ status: 'COMPLETED' })
-  expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(6)
+  expect(await requireAgreement(wallet, [customer])).toHaveLength(6)
 })
 
 test('a withdrawal that would be lost is refused: to the hot wallet, to a token contract, with a memo', async () => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+  const [customer, wallet] = await newPayer('ETHEREUM', {})
   const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, carriesNoMemo: true }]])
   const order = (destination_address: string, changes: object = {}) =>
     customer.call<{ type: string; detail: string }>('POST', '/v2/transfer/crypto-withdrawals', {
@@ -2030,8 +2001,7 @@ describe('a transaction that the node does not accept now waits, with the reason
     ['its mempool is full', { code: -32000, message: 'txpool is full' }],
     ['the fee is too low for it', { code: -32000, message: 'transaction underpriced' }],
   ])('%s', async (_, error) => {
-    const funds = { ETH: '5' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
     const stuck = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     const [before, after] = [
       await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
@@ -2051,15 +2021,11 @@ describe('a transaction that the node does not accept now waits, with the reason
       await step(wallet)
     })
     await settleAll(wallet)
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(3)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(3)
   })
 
   test('its fee is too low for long: it is replaced, though no node ever had it', async () => {
-    const funds = { ETH: '5' }
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', funds, { stuckAfterMs: 0 }),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' }, { stuckAfterMs: 0 })
     const stuck = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await signOnly(wallet)
     const first = await kept(stuck)
@@ -2070,13 +2036,12 @@ describe('a transaction that the node does not accept now waits, with the reason
     const second = await kept(stuck)
     expect(second.crypto_tx_hash).not.toBe(first.crypto_tx_hash)
     await settleAll(wallet)
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(1)
     await calm(wallet)
   })
 
   test('it does not answer', async () => {
-    const funds = { ETH: '5' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
     const signed = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await signOnly(wallet)
     const fresh = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
@@ -2087,7 +2052,7 @@ describe('a transaction that the node does not accept now waits, with the reason
     const reason = expect.stringMatching(/^the node does not answer: /) as string
     expect(await waitingReasons([signed, fresh])).toEqual([reason, reason])
     await settleAll(wallet)
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(2)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(2)
   })
 })
 
@@ -2118,32 +2083,11 @@ async function withReplies(text: string, answer: object, work: () => Promise<voi
   }
 }
 
-/** Runs work with these failures at the worker's steps: statements, and requests to the node. */
-async function failing(failures: Failures, work: () => Promise<void>): Promise<void> {
-  const real = globalThis.fetch
-  let inside = true
-  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation((...request) => {
-    const send = () => real(...request)
-    return inside
-      ? failures.around(send, () => {
-          throw new Error('the worker died here')
-        })
-      : send()
-  })
-  try {
-    await work()
-  } finally {
-    inside = false
-    spy.mockRestore()
-  }
-}
-
 describe('when the worker dies', () => {
-  test.each(['BEFORE', 'AFTER'] as const)(
+  test.each(FAILURES)(
     '%s any one statement or request, each withdrawal is paid once',
     async (failure) => {
-      const funds = { ETH: '900', USDG: '900' }
-      const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+      const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '900', USDG: '900' })
       let orders = 0
       await dieAtEachStep(failure, 20, async (failures) => {
         const created = [
@@ -2170,7 +2114,7 @@ describe('when the worker dies', () => {
           expect(units).toBe(parseAmount('1', decimalsOf(transfer.asset)))
         }
       })
-      expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(orders)
+      expect(await requireAgreement(wallet, [customer])).toHaveLength(orders)
     },
     240_000,
   )
@@ -2193,8 +2137,7 @@ describe('a network that was simulated before', () => {
   }
 
   test('completes the transactions that it signed, and the chain gets only those signed later', async () => {
-    const funds = { ETH: '5', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5', USDG: '10' })
     const past = await inFlight(customer)
     const adapter = routeBySigner(wallet.adapter, simulation())
     const real = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
@@ -2208,8 +2151,7 @@ describe('a network that was simulated before', () => {
   })
 
   test('in live mode keeps the transactions that it signed waiting, with the reason, and no others', async () => {
-    const funds = { ETH: '5', USDG: '10' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5', USDG: '10' })
     const past = await inFlight(customer)
     const networks: Networks = new Map([['ETHEREUM', routeBySigner(wallet.adapter, undefined)]])
     for (let round = 1; round <= 3; round++) await step({ networks })
@@ -2228,8 +2170,7 @@ describe('a network that was simulated before', () => {
   })
 
   test('the other way round: transactions signed for the real network wait for it', async () => {
-    const funds = { ETH: '5' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await step(wallet)
     for (let round = 1; round <= 4; round++) await step({ networks: new Map([['ETHEREUM', simulation()]]) })
@@ -2237,7 +2178,7 @@ describe('a network that was simulated before', () => {
       'it was signed for a real ETHEREUM, which is not configured',
     ])
     await settleAll(wallet)
-    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+    expect(await requireAgreement(wallet, [customer])).toHaveLength(1)
   })
 
   test('neither accepts the cursor of the other', async () => {
@@ -2283,10 +2224,7 @@ async function blockOf({ chain }: Wallet, hash?: Hex) {
 
 describe('deposits', () => {
   test('of the native asset and of tokens are found when confirmed, with the same result at each scan', async () => {
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '1', USDG: '5' }),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1', USDG: '5' })
     const { chain, adapter } = wallet
     const [first, second] = [
       await newDepositAddress(customer, wallet),
@@ -2322,7 +2260,7 @@ describe('deposits', () => {
   })
 
   test('are found when their block is confirmed, and never if it was replaced before', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+    const [customer, wallet] = await newPayer('ETHEREUM', {})
     const address = await newDepositAddress(customer, wallet)
     await wallet.chain.mine({ blocks: 5 })
     let { cursor } = await wallet.adapter.scanDeposits!(null)
@@ -2350,7 +2288,7 @@ describe('deposits', () => {
   })
 
   test('from a withdrawal of Bursar count like any other; a reverted transfer does not count', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' })
     const address = await newDepositAddress(customer, wallet)
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     const { cursor } = await wallet.adapter.scanDeposits!(null)
@@ -2370,7 +2308,7 @@ describe('deposits', () => {
   })
 
   test('that share an address and a block, or span several blocks of one scan, are each credited once', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+    const [customer, wallet] = await newPayer('ETHEREUM', {})
     await service.owner.query('delete from network_cursors')
     const address = await newDepositAddress(customer, wallet)
     const amounts = ['0.1', '0.2', '0.3', '0.4']
@@ -2405,7 +2343,7 @@ describe('deposits', () => {
 })
 
 test('a deposit before the first scan of the network is credited, too', async () => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+  const [customer, wallet] = await newPayer('ETHEREUM', {})
   // Like after a switch from the simulation, whose cursor is meaningless on this chain.
   await service.owner.query(`delete from network_cursors`)
   await service.db.query(`insert into network_cursors values ('ETHEREUM', '7', now())`)
@@ -2458,10 +2396,7 @@ async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
 }
 
 test('a holding whose sweep the database does not know is not reported as held', async () => {
-  const [customer, wallet] = [
-    await newCustomer(service),
-    await newWallet('ETHEREUM', { ETH: '5' }, AT_ANY_COST),
-  ]
+  const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '5' }, AT_ANY_COST)
   const address = await newDepositAddress(customer, wallet)
   const held = async () => (await wallet.adapter.status!()).held.LINK
   const before = await held()
@@ -2527,10 +2462,7 @@ describe('sweeping', () => {
   afterEach(forget)
 
   test('moves tokens, with gas from the hot wallet, and the native asset, and posts the cost', async () => {
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '1' }, AT_ANY_COST),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' }, AT_ANY_COST)
     const { chain, adapter, hotWallet } = wallet
     const { cursor } = await adapter.scanDeposits!(null)
     const [one, two] = [await newDepositAddress(customer, wallet), await newDepositAddress(customer, wallet)]
@@ -2565,10 +2497,7 @@ describe('sweeping', () => {
   })
 
   test('reserves the L1 fee of an OP stack chain, and includes it in quotes', async () => {
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '1' }, AT_ANY_COST),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' }, AT_ANY_COST)
     const { chain, adapter } = wallet
     const before = parseAmount((await adapter.estimateFee!('ETH')).amount, 18)!
     // The contract that reports the fee always answers with this amount. Anvil itself charges no such fee.
@@ -2592,7 +2521,7 @@ describe('sweeping', () => {
   })
 
   test('leaves amounts that are not worth their fee, and waits for gas in the hot wallet', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {}, AT_ANY_COST)]
+    const [customer, wallet] = await newPayer('ETHEREUM', {}, AT_ANY_COST)
     const { cursor } = await wallet.adapter.scanDeposits!(null)
     const address = await newDepositAddress(customer, wallet)
     await give('ETHEREUM', address, 'USDG', '0.5')
@@ -2615,10 +2544,7 @@ describe('sweeping', () => {
     ['is stuck', 0],
     ['is too cheap for any block', 3_600_000],
   ])('a sweep that %s is replaced with the same nonce', async (_, stuckAfterMs) => {
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '1' }, { stuckAfterMs, ...AT_ANY_COST }),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' }, { stuckAfterMs, ...AT_ANY_COST })
     const { cursor } = await wallet.adapter.scanDeposits!(null)
     const address = await newDepositAddress(customer, wallet)
     await give('ETHEREUM', address, 'ETH', '2')
@@ -2655,10 +2581,7 @@ describe('sweeping', () => {
 
   test('after sweeps, top-ups, fee bumps and reverted sweeps by two workers, custody equals the balances', async () => {
     const funds = { ETH: '3', USDG: '0', LINK: '0' }
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '3' }, AT_ANY_COST),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '3' }, AT_ANY_COST)
     const { chain, config, hotWallet } = wallet
     await service.owner.query('delete from network_cursors')
     await creditAll(wallet)
@@ -2746,7 +2669,7 @@ describe('sweeping', () => {
   }
 
   test('sweeps cost less than they bring: dust stays, and a sweep uses up its gas', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' })
     const { chain, adapter, hotWallet } = wallet
     const atGwei30 = async () => {
       await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('30') })
@@ -2782,7 +2705,7 @@ describe('sweeping', () => {
   })
 
   test('a token that takes a fee from transfers is not swept until the fee ends, with a warning', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' })
     const address = await newHolding(customer, wallet, { USDG: '500', ETH: '1' })
     await setOnToken('setFeePercent', [5n])
     const sweep = () => wallet.adapter.sweep!(ROUND).catch((error: unknown) => error)
@@ -2809,7 +2732,7 @@ describe('sweeping', () => {
   })
 
   test('an asset without a price is not swept, with a warning, and the others are', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' })
     const address = await newHolding(customer, wallet, { LINK: '500', ETH: '1' })
     const prices = new Map([...PRICES].filter(([asset]) => asset !== 'LINK'))
     const failure = await wallet.adapter.sweep!({ ...ROUND, prices }).catch((error: unknown) => error)
@@ -2824,10 +2747,7 @@ describe('sweeping', () => {
   })
 
   test('a sweep whose receipt cannot be read keeps no other from its end', async () => {
-    const [customer, wallet] = [
-      await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '1' }, AT_ANY_COST),
-    ]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' }, AT_ANY_COST)
     const { adapter, chain } = wallet
     const { cursor } = await adapter.scanDeposits!(null)
     const addresses = [await newDepositAddress(customer, wallet), await newDepositAddress(customer, wallet)]
@@ -2857,7 +2777,7 @@ describe('sweeping', () => {
   })
 
   test('a sweep whose nonce was used ends, and the address is swept with the next nonce', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' })
     const { chain, adapter, hotWallet } = wallet
     const address = await newHolding(customer, wallet, { ETH: '2' })
     await withoutMining(wallet, async () => {
@@ -2890,7 +2810,7 @@ describe('sweeping', () => {
   })
 
   test('a node that reports a used nonce as free is not believed', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' })
     const address = await newHolding(customer, wallet, { ETH: '2' })
     await sweepAll(wallet)
     await wallet.chain.setNonce({ address, nonce: 0 })
@@ -2907,7 +2827,7 @@ describe('sweeping', () => {
   })
 
   test('a round reads all balances that may have changed, not the oldest hundred', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const [customer, wallet] = await newPayer('ETHEREUM', { ETH: '1' })
     await service.db.query(
       `insert into address_holdings (customer_id, network, address, asset, balance, stale_at)
        select $1, 'ETHEREUM', '0x' || lpad(to_hex(n), 40, '0'), 'ETH', 0, clock_timestamp() - interval '1 hour'

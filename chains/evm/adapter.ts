@@ -38,6 +38,8 @@ import type { EvmSigner } from './transaction.ts'
 import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
+import { endedTopUpsIn } from '../kit/sweeps.ts'
 
 /** One EVM network: the node, the keys and the limits. */
 export interface EvmConfig extends SweepConfig {
@@ -71,8 +73,7 @@ export interface EvmConfig extends SweepConfig {
   pollMs?: number
   /** A transaction that has been pending for this long gets higher fees, if its own are below the current ones. */
   stuckAfterMs?: number
-  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
-  reserveAfterMs?: number
+  withdrawals: WithdrawalReader
   /** An operator has reviewed the hot wallet's transactions with lower nonces: Bursar needs no record of them. */
   firstNonce?: number
   /**
@@ -122,6 +123,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
     rebroadcastTakenBack: () => rebroadcastTakenBack(db, chain),
     rebroadcast: (kept) => rebroadcast(chain, kept),
+    endedTopUps: endedTopUpsIn(db),
 
     // Deposits.
     ...(keys !== undefined && {
@@ -181,7 +183,7 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     feeCeiling,
     sweeps: sweepTermsOf(network, tokens, feeCeiling, config),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
-    reserveAfterMs: config.reserveAfterMs,
+    withdrawals: config.withdrawals,
     firstNonce: config.firstNonce ?? 0,
     maxInFlight: config.maxInFlight ?? IN_FLIGHT_MAX,
     ...(config.areGiven && { areGiven: config.areGiven }),

@@ -38,7 +38,7 @@ export async function rebroadcast(chain: EvmChain, kept: readonly SignedTransact
       .sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
     await send(
       chain,
-      waiting.slice(0, REBROADCAST_MAX).map((one) => ({ ...one, replaced: [] })),
+      waiting.slice(0, REBROADCAST_MAX).map((transaction) => ({ ...transaction, replaced: [] })),
     )
   }
 }
@@ -62,24 +62,24 @@ export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rej
     inOrder.map(({ raw_transaction }) => ['eth_sendRawTransaction', bytesToHex(raw_transaction)] as const),
   )
   const rejected = new Map(
-    inOrder.flatMap((one, index) => {
+    inOrder.flatMap((transaction, index) => {
       const answer = answers[index]
       if (!(answer instanceof NodeError) || says(answer, 'known')) return []
-      const reason = `the node does not take nonce ${nonceOf(one.raw_transaction)} yet: ${answer.message}`
-      return [[one, { reason, isTooCheap: says(answer, 'feeTooLow') }] as const]
+      const reason = `the node does not take nonce ${nonceOf(transaction.raw_transaction)} yet: ${answer.message}`
+      return [[transaction, { reason, isTooCheap: says(answer, 'feeTooLow') }] as const]
     }),
   )
   // A node answers 'nonce too low' both for a mined transaction and for a transaction that can never be mined. Only a
   // look-up shows which it is.
   const known = await knownAmong(chain, [...rejected.keys()])
-  return sent.map((one) => (known.has(one) ? undefined : rejected.get(one)))
+  return sent.map((transaction) => (known.has(transaction) ? undefined : rejected.get(transaction)))
 }
 
 /** The transactions that the node has, or of which it has one that they replaced. */
 async function knownAmong(chain: EvmChain, sent: readonly Sent[]): Promise<Set<Sent>> {
-  const owners = sent.flatMap((one) => hashesOf(one).map((hash) => [one, hash] as const))
+  const owners = sent.flatMap((owner) => hashesOf(owner).map((hash) => [owner, hash] as const))
   const seen = await chain.node.all<object | null>(
     owners.map(([, hash]) => ['eth_getTransactionByHash', hash] as const),
   )
-  return new Set(owners.filter((_, index) => seen[index] !== null).map(([one]) => one))
+  return new Set(owners.filter((_, index) => seen[index] !== null).map(([owner]) => owner))
 }

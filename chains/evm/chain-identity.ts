@@ -34,8 +34,8 @@ export function chainIdentity(
 }
 
 /**
- * Throws a NodeFailure where a token's contract has other decimals than the catalogue: amounts would be wrong by powers of ten.
- * Skips an address without code, which moves nothing: a test network has no contract of most tokens.
+ * Throws a NodeFailure where a token's contract has other decimals than the catalogue: amounts would be wrong by powers of
+ * ten. Skips an address without code, which moves nothing: a test network has no contract of most tokens.
  */
 async function requireDecimals(
   network: CryptoNetwork,

@@ -9,6 +9,7 @@ import { at, type Call, type EvmNode, type Finality } from './node.ts'
 import type { SweepWorth } from '../../src/networks/sweep-worth.ts'
 import type { AskedSigner } from './remote-signer.ts'
 import type { EvmSigner, EvmTransaction } from './transaction.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 /** An ERC-20 contract, and the number of decimals of its amounts. */
 export interface Token {
@@ -44,8 +45,7 @@ export interface EvmChain {
   /** The most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint
   stuckAfterMs: number
-  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
-  reserveAfterMs?: number | undefined
+  withdrawals: WithdrawalReader
   /** When a deposit address is worth sweeping. */
   sweeps: SweepTerms
   /** An operator has reviewed the hot wallet's transactions with lower nonces: Bursar needs no record of them. */

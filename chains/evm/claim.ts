@@ -6,6 +6,7 @@ import { onChain, transferOf, walletAt, type EvmChain } from './chain.ts'
 import type { EvmNode, Receipt } from './node.ts'
 import { acknowledgeNonce } from './nonces.ts'
 import { isOurs, parse, signerAddressOf, signerOf } from './transaction.ts'
+import { doesNotPay } from '../kit/claims.ts'
 import type { ClaimedTransaction, PaidWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
 
 /**
@@ -15,9 +16,10 @@ import type { ClaimedTransaction, PaidWithdrawal, SignedTransaction } from '../.
  */
 export async function claimTransaction(
   chain: EvmChain,
-  { transfer_id, asset, amount, destination_address, raw_transaction }: PaidWithdrawal,
+  withdrawal: PaidWithdrawal,
   hash: string,
 ): Promise<ClaimedTransaction> {
+  const { asset, amount, destination_address, raw_transaction } = withdrawal
   await chain.ready()
   const claimed = await fetchSigned(chain, hash as Hex)
   if (claimed === undefined) throw new Error(`the hot wallet has sent no transaction ${hash}`)
@@ -30,14 +32,7 @@ export async function claimTransaction(
     isOurs(raw_transaction) &&
     parse(raw_transaction).nonce === nonce &&
     (await signerAddressOf(raw_transaction)) === (await signerAddressOf(claimed.raw_transaction))
-  if (!isSame)
-    throw new Error(
-      `${hash} does not pay ${amount} ${asset} to ${destination_address}` +
-        (isItsNonce
-          ? `, and has its nonce: the worker signs it anew, or 'bursar withdrawal resolve ${transfer_id} --outcome sign-anew ` +
-            `--used-by ${hash}' does`
-          : ''),
-    )
+  if (!isSame) throw doesNotPay(withdrawal, hash, isItsNonce)
   if (raw_transaction === null) {
     const hotWallet = walletAt(chain, await signerAddressOf(claimed.raw_transaction))!
     return { ...claimed, keep: (tx) => acknowledgeNonce(tx, { ...chain, hotWallet }, nonce) }

@@ -47,7 +47,7 @@ export async function walletsOf(
     for (const [index, { address: named, key, ...more }] of (section[list] ?? []).entries()) {
       const field = `${list}[${index}]`
       const address = getAddress(named)
-      if (known.some((one) => one.address === address))
+      if (known.some((wallet) => wallet.address === address))
         throw new Error(`${network}.${field}.address is named twice, or is the hot wallet's`)
       const isPaying = list === 'further_hot_wallets'
       if (isPaying && section.signer !== undefined) {

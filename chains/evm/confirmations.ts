@@ -35,9 +35,10 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
 }
 
 /**
- * The state of a transaction or of a transaction that it replaced. MINED: a block contains it, and `isConfirmed` says whether
- * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction; `isPassed`: its
- * nonce may be used in a block all the same. `isTooCheap`: its fee is below the base fee, so that no block can have it now.
+ * The state of a transaction or of a transaction that it replaced. MINED: a block contains it, and `isConfirmed` says
+ * whether that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction;
+ * `isPassed`: its nonce may be used in a block all the same. `isTooCheap`: its fee is below the base fee, so that no block
+ * can have it now.
  */
 export type ConfirmationState =
   | { state: 'MINED'; receipt: Receipt; isConfirmed: boolean; confirmations?: Confirmations }
@@ -56,26 +57,26 @@ export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promi
     await canonicalAmong(chain, confirmed, [...receipts.values()]),
     await seenAmong(
       chain,
-      sent.filter((one) => !receipts.has(one)),
+      sent.filter((transaction) => !receipts.has(transaction)),
     ),
   ]
-  return sent.map((one): ConfirmationState => {
-    const receipt = receipts.get(one)
-    if (receipt === undefined) return { state: seen.has(one) ? 'PENDING' : 'UNKNOWN' }
+  return sent.map((transaction): ConfirmationState => {
+    const receipt = receipts.get(transaction)
+    if (receipt === undefined) return { state: seen.has(transaction) ? 'PENDING' : 'UNKNOWN' }
     return { state: 'MINED', receipt, isConfirmed: canonical.has(receipt.blockHash) }
   })
 }
 
 /** The receipts that the node has, of the transactions or of those that they replaced. */
 async function receiptsOf({ node }: EvmChain, sent: readonly Sent[]): Promise<Map<Sent, Receipt>> {
-  const owners = sent.flatMap((one) => hashesOf(one).map((hash) => [one, hash] as const))
+  const owners = sent.flatMap((owner) => hashesOf(owner).map((hash) => [owner, hash] as const))
   const answers = await node.all<Receipt | null>(
     owners.map(([, hash]) => ['eth_getTransactionReceipt', hash] as const),
   )
   const found = new Map<Sent, Receipt>()
-  for (const [index, [one]] of owners.entries()) {
+  for (const [index, [owner]] of owners.entries()) {
     const receipt = answers[index]!
-    if (receipt !== null && !found.has(one)) found.set(one, receipt)
+    if (receipt !== null && !found.has(owner)) found.set(owner, receipt)
   }
   return found
 }
@@ -113,10 +114,10 @@ export interface HotWalletFollower {
 }
 
 /**
- * Follows the transactions of the wallets that pay with few calls. At each block, a wallet's nonce says which of them were mined since,
- * and only their receipts are asked for, once. The receipt is kept in memory until its block is confirmed, and is then compared
- * with the canonical chain. For 500 transactions over 12 blocks, that is 500 receipts, instead of 6,000 and 1,000 look-ups by
- * hash. A receipt that is forgotten, as by a restart, is asked for again.
+ * Follows the transactions of the wallets that pay with few calls. At each block, a wallet's nonce says which of them were
+ * mined since, and only their receipts are asked for, once. The receipt is kept in memory until its block is confirmed, and
+ * is then compared with the canonical chain. For 500 transactions over 12 blocks, that is 500 receipts, instead of 6,000 and
+ * 1,000 look-ups by hash. A receipt that is forgotten, as by a restart, is asked for again.
  */
 export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
   const { node, lanes, confirmations } = chain
@@ -141,38 +142,39 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
     // A former hot wallet's transactions are asked for one by one.
     for (const [lane, { address }] of lanes.entries()) {
       const [mined, pending] = [0, 1].map((tag) => Number(hexToBigInt(counts[2 * lane + tag] as Hex)))
-      for (const one of await signedBy(address, sent)) {
-        const { nonce } = parse(one.raw_transaction)
+      for (const transaction of await signedBy(address, sent)) {
+        const { nonce } = parse(transaction.raw_transaction)
         if (nonce < mined!) continue
         // An earlier receipt is from a block that was replaced since.
-        notMined.add(one)
-        for (const hash of hashesOf(one)) receipts.delete(hash)
+        notMined.add(transaction)
+        for (const hash of hashesOf(transaction)) receipts.delete(hash)
         // When two transactions have the same nonce, only a look-up by hash shows which of them the node has.
-        const isQueued = nonce < pending! && one.replaced.length === 0
-        if (isQueued || seenAt.get(one.crypto_tx_hash) === head) known.add(one)
+        const isQueued = nonce < pending! && transaction.replaced.length === 0
+        if (isQueued || seenAt.get(transaction.crypto_tx_hash) === head) known.add(transaction)
       }
     }
-    const kept = (one: Sent) => hashesOf(one).find((hash) => receipts.has(hash))
-    const asked = sent.filter((one) => !notMined.has(one) && kept(one) === undefined)
+    const kept = (transaction: Sent) => hashesOf(transaction).find((hash) => receipts.has(hash))
+    const asked = sent.filter((transaction) => !notMined.has(transaction) && kept(transaction) === undefined)
     for (const receipt of (await receiptsOf(chain, asked)).values())
       remember(receipts, receipt.transactionHash, receipt)
 
-    const receiptOf = (one: Sent) => receipts.get(kept(one) ?? '')
-    const found = sent.flatMap((one) => receiptOf(one) ?? [])
+    const receiptOf = (transaction: Sent) => receipts.get(kept(transaction) ?? '')
+    const found = sent.flatMap((transaction) => receiptOf(transaction) ?? [])
     const canonical = await canonicalAmong(chain, confirmed, found)
     const seen = await seenAmong(
       chain,
-      sent.filter((one) => receiptOf(one) === undefined && !known.has(one)),
+      sent.filter((transaction) => receiptOf(transaction) === undefined && !known.has(transaction)),
     )
-    for (const one of seen) remember(seenAt, one.crypto_tx_hash, head)
-    return sent.map((one): ConfirmationState => {
-      const receipt = receiptOf(one)
+    for (const transaction of seen) remember(seenAt, transaction.crypto_tx_hash, head)
+    return sent.map((transaction): ConfirmationState => {
+      const receipt = receiptOf(transaction)
       if (receipt === undefined) {
         const isBelow =
-          isOurs(one.raw_transaction) && isBelowBaseFee(one.raw_transaction, hexToBigInt(baseFeePerGas))
+          isOurs(transaction.raw_transaction) &&
+          isBelowBaseFee(transaction.raw_transaction, hexToBigInt(baseFeePerGas))
         const tooCheap = isBelow && { isTooCheap: true as const }
-        if (known.has(one) || seen.has(one)) return { state: 'PENDING', ...tooCheap }
-        return { state: 'UNKNOWN', ...(!notMined.has(one) && { isPassed: true }), ...tooCheap }
+        if (known.has(transaction) || seen.has(transaction)) return { state: 'PENDING', ...tooCheap }
+        return { state: 'UNKNOWN', ...(!notMined.has(transaction) && { isPassed: true }), ...tooCheap }
       }
       const isDeepEnough = hexToBigInt(receipt.blockNumber) <= confirmed
       const isConfirmed = isDeepEnough && canonical.has(receipt.blockHash)

@@ -4,6 +4,7 @@ import { deployToken, startAnvil, TOKEN_ABI } from '../../test/anvil.ts'
 import { conformance, type World } from '../../test/conformance.ts'
 import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
+import { withdrawalReader, readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const DECIMALS = { ETH: 18, USDG: 6 } as const
 const unitsOf = (asset: string, amount: string) => parseAmount(amount, DECIMALS[asset as 'ETH'])!
@@ -20,6 +21,7 @@ async function start(): Promise<World> {
     depositKey: { mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
     confirmations: 3,
     maxFeePerGasCeiling: '100',
+    withdrawals: withdrawalReader,
     tokens: { USDG: token },
     sweepMinimum: { ETH: '0.0001', USDG: '0.1' },
     pollMs: 10,
@@ -44,7 +46,7 @@ async function start(): Promise<World> {
         {
           ...config,
           ...(tooDear && { maxFeePerGasCeiling: '0.000000001' }),
-          ...(reserveAfterMs !== undefined && { reserveAfterMs }),
+          withdrawals: readerOfWithdrawals(reserveAfterMs),
         },
         db,
       ),
@@ -59,7 +61,10 @@ async function start(): Promise<World> {
     },
     mine: (blocks = 1) => chain.mine({ blocks }),
     drop: () => chain.request({ method: 'anvil_dropAllTransactions' } as never),
-    takeBack: () => chain.request({ method: 'anvil_reorg', params: [1, []] } as never),
+    async takeBack(meanwhile) {
+      await meanwhile()
+      await chain.request({ method: 'anvil_reorg', params: [1, []] } as never)
+    },
     pay: give,
     refill: (asset, amount) => give(hotWallet.address, asset, amount),
     byHand: (to, amount) =>

@@ -10,7 +10,8 @@ import { headOf, type EvmNode, type Receipt } from './node.ts'
 import { balancesAt, offChain, type EvmChain } from './chain.ts'
 import { askSecondNode, requireSecondWord } from './second-word.ts'
 import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
-import type { FoundDeposit, CreditedStanding, DepositVerdict } from '../../src/networks/network.ts'
+import { readCursor } from '../../src/networks/network-cursors.ts'
+import type { CreditedStanding, DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
 
 /** Checks found deposits against further evidence, and finds credited deposits that the chain has lost. */
 
@@ -282,11 +283,7 @@ const paysToken =
 
 /** Throws an Error unless the blocks up to this one were read: a later scan of them may credit the deposit again. */
 async function requireRead(db: Database, { network }: EvmChain, hash: string, block: bigint): Promise<void> {
-  const { rows } = await db.query<{ cursor: string }>(
-    'select cursor from network_cursors where network = $1',
-    [network],
-  )
-  const cursor = rows[0]?.cursor ?? null
+  const { cursor = null } = await readCursor(db, network)
   if (isCursor(cursor) && numberOf(cursor) < block)
     throw new Error(
       `block ${block} with ${hash} is not read yet, only up to ${numberOf(cursor)}: a deposit in it may be credited by itself`,

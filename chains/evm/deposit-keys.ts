@@ -20,9 +20,9 @@ export interface DepositKeys {
   /** The public extended key at the same place, for processes that only give out addresses. */
   publicKey: string
   /**
-   * The address of the record with this id (a UUID), at the path that the id spells. The key and the id, which the client has,
-   * are enough to derive it again, even after a restore from a backup that is older than the address. `derivation` is the key's
-   * fingerprint and the path below it: `3442193e/0/211262755/1819407610/503362774/2089655823`.
+   * The address of the record with this id (a UUID), at the path that the id spells. The key and the id, which the client
+   * has, are enough to derive it again, even after a restore from a backup that is older than the address. `derivation` is
+   * the key's fingerprint and the path below it: `3442193e/0/211262755/1819407610/503362774/2089655823`.
    */
   newAddress(id: string): NewAddress
   /** Whether the key gave out this address: it is what the derivation leads to. */
@@ -48,12 +48,12 @@ export function depositKeysOf(source: DepositKey): DepositKeys {
       return { address: addressOf(keyAt(path).publicKey!), derivation: [fingerprint, ...path].join('/') }
     },
     derives({ address, derivation }) {
-      const [of, ...path] = derivation.split('/')
-      return of === fingerprint && addressOf(keyAt(path.map(Number)).publicKey!) === address
+      const [root, ...path] = derivation.split('/')
+      return root === fingerprint && addressOf(keyAt(path.map(Number)).publicKey!) === address
     },
     signerOf(address, derivation) {
-      const [of, ...path] = derivation.split('/')
-      if (of !== fingerprint || !canSign) return undefined
+      const [root, ...path] = derivation.split('/')
+      if (root !== fingerprint || !canSign) return undefined
       const account = privateKeyToAccount(bytesToHex(keyAt(path.map(Number)).privateKey!))
       if (account.address !== address) throw new Error(`${address} is not derived at ${derivation}`)
       return account

@@ -14,7 +14,7 @@ import {
   type DepositSight,
   type FoundDeposit,
   type DepositScan,
-} from '../../src/networks/network.ts'
+} from '../../src/networks/found-deposits.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 
 /** Most blocks that are read together: 20 full blocks of Ethereum are some 10 MB of JSON. */
@@ -128,7 +128,7 @@ export function depositReader(db: Database, chain: EvmChain) {
         next += BigInt(part.blocks.length)
       }
       return {
-        seen: seen.flatMap(({ block, ...one }) => (block ? { ...one, block } : [])),
+        seen: seen.flatMap(({ block, ...deposit }) => (block ? { ...deposit, block } : [])),
         readUpTo,
         recorded: () => void (lastUnconfirmed = last),
       }
@@ -354,7 +354,7 @@ async function withoutOwn(
     [chain.network, own.map(({ crypto_tx_hash }) => crypto_tx_hash)],
   )
   const known = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
-  return movements.filter((one) => !own.includes(one) || known.has(one.crypto_tx_hash))
+  return movements.filter((movement) => !own.includes(movement) || known.has(movement.crypto_tx_hash))
 }
 
 /** The transactions with which cold storage has paid a wallet. With one node alone, an operator acknowledges them. */

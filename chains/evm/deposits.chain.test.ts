@@ -10,21 +10,19 @@ import { inspect } from 'node:util'
 import { pino } from 'pino'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { concat, encodeFunctionData, getAddress, numberToHex, pad, type Hex } from 'viem'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { deployToken, ownAnvil, TOKEN_ABI } from '../../test/anvil.ts'
 import { startLyingNode, type Answer } from '../../test/lying-node.ts'
 import { startReceiver } from '../../test/receivers.ts'
 import {
-  atEnd,
   credit,
   MASTER_KEYS,
   newCustomer,
   refusing,
-  startTestService,
+  ownTestService,
   ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
 } from '../../test/support.ts'
 import { hurry } from '../../test/work-off.ts'
 import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
@@ -49,23 +47,15 @@ import { bloomMayHave } from './bloom.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import type { NetworkAdapter, Networks } from '../../src/networks/network.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
+import { atEnd } from '../../test/at-end.ts'
 
 const CONFIRMATIONS = 3
-
-let service: TestService
-let anvil: Anvil
-let node: Awaited<ReturnType<typeof startLyingNode>>
-let second: Awaited<ReturnType<typeof startLyingNode>>
-let USDG: Hex
-beforeAll(async () => {
-  ;[service, anvil] = await Promise.all([startTestService(), startAnvil(1)])
-  USDG = await deployToken(anvil, 6)
-  ;[node, second] = [await startLyingNode(anvil.rpcUrl), await startLyingNode(anvil.rpcUrl)]
-})
-afterAll(async () => {
-  await Promise.all([node?.stop(), second?.stop(), anvil?.stop()])
-  await service.close()
-})
+const service = await ownTestService()
+const anvil = await ownAnvil(1)
+const USDG = await deployToken(anvil, 6)
+const [node, second] = [await startLyingNode(anvil.rpcUrl), await startLyingNode(anvil.rpcUrl)]
+afterAll(() => Promise.all([node.stop(), second.stop()]))
 afterEach(async () => {
   node.tellTheTruth()
   second.tellTheTruth()
@@ -85,6 +75,7 @@ const adapterOf = (changes: Partial<EvmConfig> = {}): NetworkAdapter =>
       depositKey: { mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
       confirmations: CONFIRMATIONS,
       maxFeePerGasCeiling: '100',
+      withdrawals: withdrawalReader,
       tokens: { USDG },
       ...changes,
     },

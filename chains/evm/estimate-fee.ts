@@ -6,7 +6,7 @@ import { feesNow, gasWithRoom, PLAIN_GAS, publishingFee, TOKEN_GAS, type Fees } 
 import { gasLimitOf } from './gas.ts'
 import { NodeError, says, type Call } from './node.ts'
 import { takesTooMuch } from './refusals.ts'
-import type { NetworkFee } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { DestinationRefused } from '../../src/networks/node-failure.ts'
 
 /** An address that nobody has a key to. A transfer to it takes the gas of one to any address without code and balance. */

@@ -5,9 +5,9 @@ import { feeMax, gasWithRoom, type Fees } from './fees.ts'
 import { gasLimits, priceFieldsOf, type GasLimit } from './gas.ts'
 import type { HotWalletReservation } from './hot-wallet.ts'
 import { at, NodeError, says } from './node.ts'
-import { isFalse, refusalOf, takesTooMuch, WOULD_REVERT } from './refusals.ts'
+import { isFalse, takesTooMuch, WOULD_REVERT } from './refusals.ts'
 import { tryTransfers, type TransferToTry, type Trial } from './simulation.ts'
-import { deferred } from '../../src/networks/waiting.ts'
+import { deferred, refusedDestination } from '../../src/networks/waiting.ts'
 import type { Signing, Withdrawal } from '../../src/networks/network.ts'
 
 /** The gas of a withdrawal, or the reason why it is refused or deferred. */
@@ -107,7 +107,7 @@ function resultOf(
   { answer }: Trial,
   estimate: Hex | NodeError,
 ): Result {
-  const errors = [estimate, answer].filter((one) => one instanceof NodeError)
+  const errors = [estimate, answer].filter((answer) => answer instanceof NodeError)
   const ranOut = errors.find((error) => says(error, 'outOfGas'))
   const [error] = errors
   // Where the node cannot estimate even a plain transfer, the limit itself may be too low.
@@ -160,7 +160,7 @@ function estimateOf(
     return deferred({ code: 'TOKEN_REFUSES', detail })
   }
   const why = result === 'TAKES_TOO_MUCH' ? takesTooMuch(limit.most) : WOULD_REVERT
-  return { outcome: 'REFUSED', refusal: refusalOf(withdrawal, why) }
+  return { outcome: 'REFUSED', refusal: refusedDestination(withdrawal, why) }
 }
 
 /** Why a token's transfer is not paid: the customer would get less than the withdrawal's amount. */

@@ -12,6 +12,7 @@ import { ADAPTER, EvmSection } from './section.ts'
 import { disagreementOf } from './signed-payment.ts'
 import { signerByFiles } from './signer-files.ts'
 import { sweepTermsOf } from './sweeps/worth.ts'
+import { usedWallets } from './nonces.ts'
 
 /** Decimals of wei in gwei. */
 const GWEI_DECIMALS = 9
@@ -31,7 +32,7 @@ async function connect(
   section: EvmSection,
   confirmations: Depth,
 ): Promise<ConnectedNetwork> {
-  const { network, db, mode, signs, areGiven, given } = opening
+  const { network, db, mode, signs, withdrawals, areGiven, given } = opening
   const { chain_id, deposit_key, tokens, verify_rpc_url, verify_above, sweep_fee_ceiling } = section
   if (verify_rpc_url === undefined && verify_above !== undefined)
     throw new Error(`${network}.verify_above needs verify_rpc_url`)
@@ -57,7 +58,7 @@ async function connect(
   const adapter = evmAdapter(
     network,
     {
-      ...{ mode, rpcUrl, chainId: chain_id, confirmations, tokens, depositKey, ...sweepConfig },
+      ...{ withdrawals, mode, rpcUrl, chainId: chain_id, confirmations, tokens, depositKey, ...sweepConfig },
       ...{ hotWallet, furtherWallets: further, formerWallets: former, ...(gasWallet && { gasWallet }) },
       ...(section.signer && {
         signer:
@@ -82,8 +83,14 @@ async function connect(
     depositPublicKey: keys?.publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
-      ...(keys && { gave: (one) => keys.derives(one) }),
-      ...(signs && { foreignWallets: (used) => used.filter((one) => !own.has(one)) }),
+      ...(keys && { gave: (given) => keys.derives(given), areDerived: true }),
+      ...(signs && {
+        foreignWallets: {
+          find: async () => (await usedWallets(db, network)).filter((address) => !own.has(address)),
+          advice:
+            'configure it as hot wallet, further hot wallet or gas wallet, or, out of use, in former_hot_wallets',
+        },
+      }),
     },
   }
 }

@@ -4,7 +4,7 @@ import { formatAmount } from '../../src/contract/assets/amount.ts'
 import { offChain, type EvmChain } from './chain.ts'
 import type { Block, Receipt } from './node.ts'
 import { parse, type EvmTransaction } from './transaction.ts'
-import type { NetworkFee } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 
 /** The price of gas now, and the offer for new transactions. In wei for a unit of gas. */
 export interface Fees {

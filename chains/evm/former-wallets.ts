@@ -7,8 +7,8 @@ import { gasLimits } from './gas.ts'
 import { openReservation } from './hot-wallet.ts'
 
 /**
- * What wallets hold that paid before goes to the hot wallet by a consolidation: one transfer for each asset, tokens first,
- * since the native asset pays for them.
+ * A consolidation moves the holdings of former wallets to the hot wallet: one transfer for each asset, tokens first, since
+ * the native asset pays for them.
  */
 
 /** Decimals of wei in gwei. */
@@ -24,8 +24,8 @@ export const gasPriceMaxOf = ({ consolidation_fee_max }: Withdrawal): bigint | u
 
 /**
  * Plans the next transfer from a former wallet to the hot wallet: all of a token, or the native asset less the fee at
- * `maxFeeRate` gwei, by default the ceiling. From here to the commit, nobody else signs. Throws an Error where the rate is no
- * amount, a wallet may not sign or lacks gas, or there is nothing to move.
+ * `maxFeeRate` gwei, by default the ceiling. From here to the commit, nobody else signs. Throws an Error where the rate is
+ * no amount, a wallet may not sign or lacks gas, or there is nothing to move.
  */
 export async function planMove(
   tx: Transaction,

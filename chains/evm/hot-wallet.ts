@@ -24,8 +24,9 @@ export interface HotWalletReservation {
   /** How many transactions of the wallet are signed and not mined. */
   inFlight: number
   /**
-   * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), the wallet sent
-   * transactions that are not on record (they may have paid a withdrawal that is about to be paid), or its signer cannot use its key.
+   * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), the wallet
+   * sent transactions that are not on record (they may have paid a withdrawal that is about to be paid), or its signer
+   * cannot use its key.
    */
   blockedReason: WaitingReason | undefined
 }
@@ -48,8 +49,8 @@ export async function openReservation(
   const signed = own.map(({ raw_transaction }) => raw_transaction)
   const { block, mined, sent, isSyncing, spendable } = await readWallet(chain, assets)
   const inFlight = deductInFlight(chain, spendable, signed, mined)
-  const lost = noncesBetween(mined, nonce).filter((one) => !inFlight.has(one))
-  const unknown = noncesBetween(nonce, sent).filter((one) => !acknowledged.has(one))
+  const lost = noncesBetween(mined, nonce).filter((used) => !inFlight.has(used))
+  const unknown = noncesBetween(nonce, sent).filter((used) => !acknowledged.has(used))
   // A node of another chain has other nonces: then `ready` throws that reason.
   if (lost.length > 0 || unknown.length > 0) {
     chain.markStale()
@@ -69,9 +70,9 @@ export type SeenNonces = Pick<Awaited<ReturnType<typeof readWallet>>, 'mined' | 
 export const seeNonces = (chain: EvmChain): Promise<SeenNonces> => readWallet(chain, [])
 
 /**
- * What a wallet has in flight, and why it may not sign, for operators: nothing is locked. `signer` are the next nonces by the
- * journal of the signer process, where there is one. It was asked after the node, and before this: what is mined is in the
- * journal, and what is signed is on record here.
+ * What a wallet has in flight, and why it may not sign, for operators: nothing is locked. `signer` are the next nonces by
+ * the journal of the signer process, where there is one. It was asked after the node, and before this: what is mined is in
+ * the journal, and what is signed is on record here.
  */
 export async function laneStatus(
   db: Queryable,
@@ -84,21 +85,21 @@ export async function laneStatus(
   const own = await signedBy(chain.hotWallet.address, await selectOpenTransactions(db, chain.network))
   const nonces = new Set(own.map(({ raw_transaction }) => parse(raw_transaction).nonce))
   const ofSigner = signer instanceof Error ? undefined : signer?.get(chain.hotWallet.address)
-  const unknown = noncesBetween(next, sent).filter((one) => !acknowledged.has(one))
+  const unknown = noncesBetween(next, sent).filter((nonce) => !acknowledged.has(nonce))
   const blocked =
     unknownNonces(unknown, sent) ??
     blockedBySigner(chain, signer, { next, mined }) ??
     unanswered(chain, own, mined)
   return {
-    in_flight: [...nonces].filter((one) => one >= mined).length,
+    in_flight: [...nonces].filter((nonce) => nonce >= mined).length,
     ...(ofSigner != null && { journal: { next_nonce: ofSigner, ahead: ofSigner - next } }),
     ...(blocked && { blocked }),
   }
 }
 
 /**
- * Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, has signed what this database does not know,
- * or has lost what is mined.
+ * Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, has signed what this database does not
+ * know, or has lost what is mined.
  */
 function blockedBySigner(
   { hotWallet }: EvmChain,
@@ -126,20 +127,23 @@ function blockedBySigner(
 const ANSWER_MS_MAX = 60_000
 
 /**
- * Nothing is mined behind a nonce that the signer does not sign: what gets a later one could no longer be cancelled. People who
- * sign by hand take their time.
+ * Nothing is mined behind a nonce that the signer does not sign: what gets a later one could no longer be cancelled. People
+ * who sign by hand take their time.
  */
 function unanswered(
   { signer }: EvmChain,
   own: readonly Pick<OpenTransactionRow, 'raw_transaction' | 'age_ms'>[],
   mined: number,
 ): WaitingReason | undefined {
-  const nonceOf = (one: { raw_transaction: Buffer }) => parse(one.raw_transaction).nonce
+  const nonceOf = (transaction: { raw_transaction: Buffer }) => parse(transaction.raw_transaction).nonce
   if (signer?.status === undefined) return undefined
   // The last one of a nonce: what a replacement replaces may be too cheap for any block.
-  const last = new Map(own.map((one) => [nonceOf(one), one]))
+  const last = new Map(own.map((transaction) => [nonceOf(transaction), transaction]))
   const first = [...last.values()].find(
-    (one) => isAsked(one.raw_transaction) && one.age_ms > ANSWER_MS_MAX && nonceOf(one) >= mined,
+    (transaction) =>
+      isAsked(transaction.raw_transaction) &&
+      transaction.age_ms > ANSWER_MS_MAX &&
+      nonceOf(transaction) >= mined,
   )
   if (first === undefined) return undefined
   const nonce = nonceOf(first)

@@ -1,24 +1,22 @@
 /* Several hot wallets on one network: each payment is made once, and a wallet that is stuck or empty delays only itself. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts'
 import { createWalletClient, http, type Hex } from 'viem'
-import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
-import { dieAtEachStep } from '../../test/failures.ts'
+import { TOKEN_ABI, deployToken, ownAnvil } from '../../test/anvil.ts'
+import { FAILURES, dieAtEachStep } from '../../test/failures.ts'
 import {
-  atEnd,
   MASTER_KEYS,
   newCustomer,
   ROW_MACS,
-  startTestService,
+  ownTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
 } from '../../test/support.ts'
 import { keptOf, order, settle as settleOn, sumOn, work } from '../../test/payouts-on.ts'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { openDatabase, type Database } from '../../src/db/database.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
-import { RowMacs } from '../../src/audit/row-macs.ts'
+import { RowMacs } from '../../src/audit/sealed-rows.ts'
 import { insertDepositAddress } from '../../src/money/records/deposit-address.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'
@@ -33,22 +31,15 @@ import {
 import { networkReports } from '../../src/rails/wallets/network-status.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
+import { atEnd } from '../../test/at-end.ts'
 
 const CONFIRMATIONS = 2
 const ONE_ETH = 10n ** 18n
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
-
-let service: TestService
-let anvil: Anvil
-let USDG: Hex
-beforeAll(async () => {
-  ;[service, anvil] = await Promise.all([startTestService(), startAnvil(1)])
-  USDG = await deployToken(anvil, 6)
-})
-afterAll(async () => {
-  await anvil?.stop()
-  await service.close()
-})
+const service = await ownTestService()
+const anvil = await ownAnvil(1)
+const USDG = await deployToken(anvil, 6)
 
 /** New hot wallets with these amounts of ETH, and 1,000 USDG each. */
 async function newWallets(eth: readonly number[], changes: Partial<EvmConfig> = {}) {
@@ -67,6 +58,7 @@ async function newWallets(eth: readonly number[], changes: Partial<EvmConfig> = 
     depositKey: { mnemonic: MNEMONIC },
     confirmations: CONFIRMATIONS,
     maxFeePerGasCeiling: '100',
+    withdrawals: withdrawalReader,
     tokens: { USDG },
     pollMs: 10,
     sweepMinimum: { ETH: '0.002', USDG: '1' },
@@ -419,7 +411,7 @@ test('sweeps go to the wallet with the least, with gas from one that has it', as
 })
 
 describe('a worker that dies', () => {
-  test.each(['BEFORE', 'AFTER'] as const)('%s a step pays from each wallet once', async (failure) => {
+  test.each(FAILURES)('%s a step pays from each wallet once', async (failure) => {
     const eth = [900, 900]
     const [customer, wallets] = [await newCustomer(service), await newWallets(eth, { maxInFlight: 1 })]
     await dieAtEachStep(failure, 15, async (failures) => {

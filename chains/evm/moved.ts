@@ -10,7 +10,8 @@ import { addressIn, parse, TRANSFER_TOPIC } from './transaction.ts'
 import type { Receipt } from './node.ts'
 import { requireSecondWord } from './second-word.ts'
 import { underWayOf } from './taken-back.ts'
-import type { BroughtOnChain, MovedOnChain } from '../../src/networks/network.ts'
+import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
+import type { BroughtOnChain, MovedOnChain } from '../../src/networks/moved-on-chain.ts'
 
 /** A transaction in a node's answer. */
 interface FoundTransfers {
@@ -160,10 +161,7 @@ function movesOf(chain: EvmChain, { from, to, value }: FoundTransfers, receipt: 
 
 /** The hot wallets, and the deposit addresses among these addresses. */
 async function ownAmong(db: Queryable, chain: EvmChain, addresses: readonly Hex[]): Promise<Set<Hex>> {
-  const { rows } = await db.query<{ address: Hex }>(
-    'select address from deposit_addresses where address = any ($1)',
-    [addresses],
-  )
+  const deposits = await depositAddressesAmong(db, addresses)
   const wallets = walletsOf(chain).map(({ address }) => getAddress(address))
-  return new Set([...wallets, ...rows.map(({ address }) => address)])
+  return new Set([...wallets, ...addresses.filter((address) => deposits.has(address))])
 }

@@ -13,7 +13,11 @@ const signerStatus = async ({ signer, network }: EvmChain) =>
     ?.status?.()
     .then(
       (wallets) =>
-        new Map(wallets.filter((one) => one.network === network).map((one) => [one.wallet, one.next_nonce])),
+        new Map(
+          wallets
+            .filter((wallet) => wallet.network === network)
+            .map(({ wallet, next_nonce }) => [wallet, next_nonce]),
+        ),
     )
     .catch((error: Error) => error)
 
@@ -57,7 +61,7 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
     const held = amounts((asset) => has(index, asset))
     lanes.push({ lane: lane.hotWallet.address, held, ...(await laneStatus(db, lane, seen[index]!, signer)) })
   }
-  const takenBack = lost.map(({ raw_transaction: _, ...one }) => one)
+  const takenBack = lost.map(({ raw_transaction: _, ...transaction }) => transaction)
   return {
     height: Number(block),
     held: amounts((asset) =>

@@ -107,13 +107,13 @@ export function evmNode(rpcUrl: string): EvmNode {
     return answers as (T | NodeError)[]
   }
 
-  async function all<T>(calls: readonly Call[]): Promise<T[]> {
+  async function answersOf<T>(calls: readonly Call[]): Promise<T[]> {
     const answers = await each<T>(calls)
     for (const answer of answers) if (answer instanceof NodeError) throw answer
     return answers as T[]
   }
 
-  return { each, all, call: async <T>(...call: Call) => (await all<T>([call]))[0]! }
+  return { each, all: answersOf, call: async <T>(...call: Call) => (await answersOf<T>([call]))[0]! }
 }
 
 /** The number of the newest block. */

@@ -9,14 +9,14 @@ import type { EvmChain } from './chain.ts'
 import { fetchBytes } from './claim.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
 import { at, NodeError, type Block } from './node.ts'
-import { doubtOf } from './second-word.ts'
+import { doubtOfReceipt } from './second-word.ts'
 import { hashesOf, isOurs, parse, signerAddressOf } from './transaction.ts'
 
 /**
- * The end of a withdrawal's signed bytes whose nonce another transaction has used: that of a tool, of another operator, or of a
- * worker that was thought dead. A node that does not find the bytes proves nothing: a payment that is signed anew for that
- * reason may be paid twice. Only the other transaction ends the bytes. It must have their nonce, be signed by the same key, and
- * be in a confirmed block, by the second node's word, too.
+ * The end of a withdrawal's signed bytes whose nonce another transaction has used: that of a tool, of another operator, or
+ * of a worker that was thought dead. A node that does not find the bytes proves nothing: a payment that is signed anew for
+ * that reason may be paid twice. Only the other transaction ends the bytes. It must have their nonce, be signed by the same
+ * key, and be in a confirmed block, by the second node's word, too.
  */
 
 /** The end of a withdrawal that no block seems to have. Undefined unless another has used its nonce, confirmed. */
@@ -37,8 +37,8 @@ export async function endOfNonce(
 }
 
 /**
- * The end of what a signer process was asked to sign: it can pay nothing once its nonce is used, confirmed. What the signer has
- * signed of it is judged by its own bytes.
+ * The end of what a signer process was asked to sign: it can pay nothing once its nonce is used, confirmed. What the signer
+ * has signed of it is judged by its own bytes.
  */
 export async function endOfAsked(
   chain: EvmChain,
@@ -92,7 +92,7 @@ export async function usedBy(
     { network: chain.network, transfer_id, hash },
     {
       isSamePayment: Boolean(paysIt) && hexToBigInt(receipt.status) === 1n,
-      doubt: () => doubtOf(chain, receipt, NOTHING_ELSE),
+      doubt: () => doubtOfReceipt(chain, receipt, NOTHING_ELSE),
     },
   )
 }
@@ -128,7 +128,7 @@ async function findUser(
     transactions: (Block['transactions'][number] & { nonce: Hex })[]
   } | null>('eth_getBlockByNumber', at(after), true)
   const user = block?.transactions.find(
-    (one) => getAddress(one.from) === sender && hexToNumber(one.nonce) === nonce,
+    (transaction) => getAddress(transaction.from) === sender && hexToNumber(transaction.nonce) === nonce,
   )
   return user?.hash
 }

@@ -1,5 +1,15 @@
+import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
 import type { EvmChain } from './chain.ts'
+
+/** The addresses of a network that have signed. */
+export async function usedWallets(db: Queryable, network: CryptoNetwork): Promise<string[]> {
+  const { rows } = await db.query<{ address: string }>(
+    'select address from evm_nonces where network = $1 and next_nonce > 0 order by address',
+    [network],
+  )
+  return rows.map(({ address }) => address)
+}
 
 export async function lockNonce(
   tx: Transaction,

@@ -6,12 +6,12 @@ import type { HotWalletFollower } from './confirmations.ts'
 import { NATIVE_INDEX } from './deposit-scan.ts'
 import { feePaid } from './fees.ts'
 import { at, NodeError, type Receipt } from './node.ts'
-import { doubtOf } from './second-word.ts'
+import { doubtOfReceipt } from './second-word.ts'
 import { endOfAsked, endOfNonce } from './nonce-used.ts'
-import { refusalOf } from './refusals.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import { amountIn, isAsked, loggedTransfer, logIndexOf, parse, type LoggedTransfer } from './transaction.ts'
 import type { BroadcastWithdrawal, PaymentStatus } from '../../src/networks/network.ts'
+import { refusedDestination } from '../../src/networks/waiting.ts'
 
 /** How far the transaction of each withdrawal is, and the outcome of the confirmed ones. */
 export async function checkStatus(
@@ -60,7 +60,7 @@ async function believed(
 ): Promise<PaymentStatus> {
   const outcome = outcomeOf(chain, withdrawal, receipt)
   if (outcome.state !== 'FAILED') return outcome
-  const reason = await doubtOf(chain, receipt)
+  const reason = await doubtOfReceipt(chain, receipt)
   const { networkFee, byRecipient, ...failed } = outcome
   if (reason === undefined) {
     const { to, data } = parse(withdrawal.raw_transaction)
@@ -89,7 +89,7 @@ function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Re
   const { transactionHash: crypto_tx_hash, status } = receipt
   const transaction = parse(withdrawal.raw_transaction)
   if (status === '0x0') {
-    const refusal = refusalOf(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
+    const refusal = refusedDestination(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
     // The recipient decides about the gas that a token's transfer to it takes.
     const isFull = hexToBigInt(receipt.gasUsed) >= transaction.gas
     return { state: 'FAILED', refusal, networkFee, ...(isFull && { byRecipient: true }) }

@@ -7,8 +7,8 @@ import type { EvmTransaction } from './transaction.ts'
 import type { Refill } from '../../src/networks/network.ts'
 
 /**
- * The payment that fills up the wallet which has the least of an asset, from the address of cold storage that has the most of it:
- * its transaction as it is now, to be signed where the keys of cold storage are.
+ * The payment that fills up the wallet which has the least of an asset, from the address of cold storage that has the most
+ * of it: its transaction as it is now, to be signed where the keys of cold storage are.
  */
 export async function refill(
   chain: EvmChain,
@@ -25,8 +25,8 @@ export async function refill(
     block,
     addresses.map((address) => ({ address, asset })),
   )
-  const sorted = (some: readonly Hex[], from: number) =>
-    some
+  const sorted = (addresses: readonly Hex[], from: number) =>
+    addresses
       .map((address, index) => ({ address, units: balances[from + index]! }))
       .sort((a, b) => (a.units < b.units ? -1 : a.units > b.units ? 1 : 0))
   const to = sorted(wallets, 0)[0]!.address

@@ -4,19 +4,12 @@
  */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, parseTransaction, type Hex } from 'viem'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
-import { dieAtEachStep, type Failure } from '../../test/failures.ts'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { TOKEN_ABI, deployToken, ownAnvil } from '../../test/anvil.ts'
+import { FAILURES, dieAtEachStep } from '../../test/failures.ts'
 import { startLyingNode } from '../../test/lying-node.ts'
 import { networksFile } from '../../test/real-networks.ts'
-import {
-  MASTER_KEY,
-  MASTER_KEYS,
-  runBursar,
-  startTestService,
-  TEST_ORIGIN,
-  type TestService,
-} from '../../test/support.ts'
+import { MASTER_KEY, MASTER_KEYS, runBursar, ownTestService, TEST_ORIGIN } from '../../test/support.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
 import { lookAt } from '../../src/rails/wallets/look.ts'
 import type { Networks } from '../../src/networks/network.ts'
@@ -25,7 +18,7 @@ import { configuredNetworks } from '../../src/networks/open-networks.ts'
 import { parseStoredAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
 import type { Database } from '../../src/db/database.ts'
-import { RowMacs } from '../../src/audit/row-macs.ts'
+import { RowMacs } from '../../src/audit/sealed-rows.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { creditDepositsOn } from '../../src/rails/deposits/credit-deposits.ts'
@@ -33,27 +26,19 @@ import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts
 import { confirmSend, planRefill, postRefills } from '../../src/rails/treasury/refills.ts'
 import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
 import { selectTreasuryTransfers } from '../../src/rails/treasury/orders.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const CHAIN = 31337
 const CONFIRMATIONS = 2
 const ONE = 10n ** 18n
 const NETWORK = 'ETHEREUM'
 
-let service: TestService
-let anvil: Anvil
-let USDG: Hex
-let first: Awaited<ReturnType<typeof startLyingNode>>
-let second: Awaited<ReturnType<typeof startLyingNode>>
 const files: { remove: () => Promise<void> }[] = []
-beforeAll(async () => {
-  ;[service, anvil] = await Promise.all([startTestService(), startAnvil(CHAIN)])
-  USDG = await deployToken(anvil, 6)
-  ;[first, second] = [await startLyingNode(anvil.rpcUrl), await startLyingNode(anvil.rpcUrl)]
-})
-afterAll(async () => {
-  await Promise.all([first?.stop(), second?.stop(), anvil?.stop(), ...files.map((file) => file.remove())])
-  await service.close()
-})
+const service = await ownTestService()
+const anvil = await ownAnvil(CHAIN)
+const USDG = await deployToken(anvil, 6)
+const [first, second] = [await startLyingNode(anvil.rpcUrl), await startLyingNode(anvil.rpcUrl)]
+afterAll(() => Promise.all([first.stop(), second.stop(), ...files.map((file) => file.remove())]))
 afterEach(async () => {
   first.tellTheTruth()
   second.tellTheTruth()
@@ -90,7 +75,10 @@ async function open(eth: bigint, changes: Record<string, unknown> = {}) {
   const file = await networksFile([{ network: NETWORK, section, secrets: { HOT_WALLET_KEY: key } }])
   files.push(file)
   const openFor = async (db: Database) => {
-    const configured = await configuredNetworks(file.path, file.environment, db, 'sandbox')
+    const configured = await configuredNetworks(file.path, file.environment, db, 'sandbox', {
+      signs: true,
+      withdrawals: withdrawalReader,
+    })
     const adapter = configured.get(NETWORK)!.adapter
     return { configured, adapter, networks: new Map([[NETWORK, adapter]]) as Networks }
   }
@@ -162,7 +150,7 @@ async function requirePosted(before: Record<string, bigint>, expected: Record<st
   expect(checked.disagreements).toEqual([])
 }
 
-test.each(['BEFORE', 'AFTER'] as Failure[])(
+test.each(FAILURES)(
   'a refill of what is asked for is posted once, with a worker that dies %s each step',
   async (failure) => {
     await dieAtEachStep(failure, 15, async (failures) => {

@@ -1,21 +1,12 @@
 import type { Hex } from 'viem'
-import type { PaymentRefusal, Withdrawal } from '../../src/networks/network.ts'
 import { walletsOf, type EvmChain } from './chain.ts'
-
-/** The refusal of a withdrawal whose destination the network does not pay. */
-export const refusalOf = (
-  { destination_address }: Pick<Withdrawal, 'destination_address'>,
-  message: string,
-): PaymentRefusal => ({
-  status_details: { invalid_destination_address: { message, destination_address } },
-})
 
 /** Why an address is not paid: money sent there goes nowhere, is lost, or comes back less the gas. */
 export function refusesDestination(
   chain: Pick<EvmChain, 'lanes' | 'gasWallet' | 'formerWallets' | 'tokens'>,
   address: string,
 ): string | undefined {
-  const isIt = (one: string) => one.toLowerCase() === address.toLowerCase()
+  const isIt = (named: string) => named.toLowerCase() === address.toLowerCase()
   if (walletsOf(chain).some((wallet) => isIt(wallet.address)))
     return 'it is the wallet that withdrawals are paid from'
   const [token] = [...chain.tokens].find(([, token]) => isIt(token.address)) ?? []

@@ -90,7 +90,7 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
     },
     async check(network, evidence) {
       const { status, body } = await call('/v1/check', {
-        payments: evidence.map((one) => ({ network, ...one })),
+        payments: evidence.map((payment) => ({ network, ...payment })),
       })
       if (status !== 200) throw new NodeFailure(`the signer cannot judge: ${String(body.refused)}`)
       return body.refused as (string | null)[]
@@ -101,8 +101,8 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       return body
     },
     keyFailure(wallet) {
-      const { reason, at = -Infinity } = keyFailures.get(wallet) ?? {}
-      return performance.now() - at < KEY_FAILURE_MS ? reason : undefined
+      const { reason, at: failedAt = -Infinity } = keyFailures.get(wallet) ?? {}
+      return performance.now() - failedAt < KEY_FAILURE_MS ? reason : undefined
     },
     async status() {
       const { status, body } = await call('/v1/status')
@@ -127,30 +127,30 @@ function whyNoAnswer(error: Error): SignerAnswer {
 }
 
 /**
- * Asks the signer for each withdrawal, in the order of the nonces: its journal has no gaps. Where it does not answer, the others
- * are not asked in this call; where a wallet's key cannot be used, those of this wallet.
+ * Asks the signer for each withdrawal, in the order of the nonces: its journal has no gaps. Where it does not answer, the
+ * others are not asked in this call; where a wallet's key cannot be used, those of this wallet.
  */
 export async function askSigner(
   network: string,
   client: AskedSigner,
   asked: readonly AskedWithdrawal[],
 ): Promise<SignerAnswer[]> {
-  const nonceOf = (one: AskedWithdrawal) => parse(one.raw_transaction).nonce
+  const nonceOf = (withdrawal: AskedWithdrawal) => parse(withdrawal.raw_transaction).nonce
   const answers = new Map<AskedWithdrawal, SignerAnswer>()
   let down: SignerAnswer | undefined
   const keyless = new Map<Hex, SignerAnswer>()
-  for (const one of [...asked].sort((a, b) => nonceOf(a) - nonceOf(b))) {
-    const wallet = await signerAddressOf(one.raw_transaction)
+  for (const withdrawal of [...asked].sort((a, b) => nonceOf(a) - nonceOf(b))) {
+    const wallet = await signerAddressOf(withdrawal.raw_transaction)
     const answer =
       down ??
       keyless.get(wallet) ??
-      (await client.ask(network, one).catch((error: Error) => {
+      (await client.ask(network, withdrawal).catch((error: Error) => {
         const none = whyNoAnswer(error)
         if (error instanceof KeyFailure) keyless.set(wallet, none)
         else if (error instanceof NodeFailure) down = none
         return none
       }))
-    answers.set(one, answer)
+    answers.set(withdrawal, answer)
   }
-  return asked.map((one) => answers.get(one)!)
+  return asked.map((withdrawal) => answers.get(withdrawal)!)
 }

@@ -5,9 +5,10 @@ import { feeMax, type Fees } from './fees.ts'
 import { gasLimits, priceFieldsOf } from './gas.ts'
 import type { HotWalletReservation } from './hot-wallet.ts'
 import { at, NodeError, says, type Call } from './node.ts'
-import { isFalse, refusalOf, takesTooMuch, WOULD_REVERT } from './refusals.ts'
-import type { Reserved } from '../../src/networks/longest-waiting.ts'
+import { isFalse, takesTooMuch, WOULD_REVERT } from './refusals.ts'
+import type { Reserved } from '../../src/networks/withdrawal-reader.ts'
 import type { PaymentRefusal } from '../../src/networks/network.ts'
+import { refusedDestination } from '../../src/networks/waiting.ts'
 
 /**
  * The refusals, by transfer id, of those reserved withdrawals that would be refused once the hot wallet has enough for them.
@@ -38,7 +39,10 @@ export async function refusedAmong(
     return ['eth_call', { ...move, ...priceFieldsOf(fees) }, at(block), override]
   }
   const answers = await chain.node.each<Hex>(
-    known.flatMap((one) => [trialTo(one.destination_address as Hex, one), trialTo(from, one)]),
+    known.flatMap((payment) => [
+      trialTo(payment.destination_address as Hex, payment),
+      trialTo(from, payment),
+    ]),
   )
   return new Map(
     known.flatMap((withdrawal, index) => {
@@ -51,7 +55,7 @@ export async function refusedAmong(
       const reverts =
         toDestination instanceof NodeError ? says(toDestination, 'reverted') : isFalse(toDestination)
       if (!ranOut && !reverts) return []
-      const refusal = refusalOf(withdrawal, ranOut ? takesTooMuch(most) : WOULD_REVERT)
+      const refusal = refusedDestination(withdrawal, ranOut ? takesTooMuch(most) : WOULD_REVERT)
       return [[withdrawal.transfer_id, { outcome: 'REFUSED', refusal }] as const]
     }),
   )

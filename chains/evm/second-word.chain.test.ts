@@ -1,19 +1,12 @@
 /* What one lying node can make of a withdrawal: it is never paid and refunded, nor paid twice. */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, keccak256, numberToHex, parseGwei, parseTransaction, type Hex } from 'viem'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
-import { dieAtEachStep } from '../../test/failures.ts'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { TOKEN_ABI, deployToken, ownAnvil } from '../../test/anvil.ts'
+import { FAILURES, dieAtEachStep } from '../../test/failures.ts'
 import { forgery } from '../../test/forging-node.ts'
 import { startLyingNode } from '../../test/lying-node.ts'
-import {
-  newCustomer,
-  startTestService,
-  ROW_MACS,
-  TEST_ORIGIN,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
+import { newCustomer, ownTestService, ROW_MACS, TEST_ORIGIN, type TestCustomer } from '../../test/support.ts'
 import { keptOf, order, readTransfer, work } from '../../test/payouts-on.ts'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import type { Transfer } from '../../src/money/ledger/transfer.ts'
@@ -27,23 +20,14 @@ import { verify } from '../../src/money/verify/verify.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
 import { evmNode, type Receipt } from './node.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const CONFIRMATIONS = 3
-
-let service: TestService
-let anvil: Anvil
-let first: Awaited<ReturnType<typeof startLyingNode>>
-let second: Awaited<ReturnType<typeof startLyingNode>>
-let tokens: { USDG: Hex }
-beforeAll(async () => {
-  ;[service, anvil] = await Promise.all([startTestService(), startAnvil(1)])
-  tokens = { USDG: await deployToken(anvil, 6) }
-  ;[first, second] = [await startLyingNode(anvil.rpcUrl), await startLyingNode(anvil.rpcUrl)]
-})
-afterAll(async () => {
-  await Promise.all([first?.stop(), second?.stop(), anvil?.stop()])
-  await service.close()
-})
+const service = await ownTestService()
+const anvil = await ownAnvil(1)
+const tokens = { USDG: await deployToken(anvil, 6) }
+const [first, second] = [await startLyingNode(anvil.rpcUrl), await startLyingNode(anvil.rpcUrl)]
+afterAll(() => Promise.all([first.stop(), second.stop()]))
 afterEach(async () => {
   first.tellTheTruth()
   second.tellTheTruth()
@@ -68,6 +52,7 @@ async function newWallet({ verified = false, ...changes }: Partial<EvmConfig> & 
     hotWallet,
     confirmations: CONFIRMATIONS,
     maxFeePerGasCeiling: '100',
+    withdrawals: withdrawalReader,
     tokens,
     pollMs: 10,
     mode: 'sandbox',
@@ -557,7 +542,7 @@ describe('a nonce that another transaction of the wallet used', () => {
     expect(await received(created)).toBe(ONE)
   })
 
-  test.each(['BEFORE', 'AFTER'] as const)(
+  test.each(FAILURES)(
     'and a worker that dies %s any one statement: the withdrawal is paid once',
     async (failure) => {
       const [customer, wallet] = [await newCustomer(service), await newWallet()]

@@ -1,15 +1,16 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
-import { NOTHING_ELSE, PERSON_JUDGES } from '../../src/networks/one-node.ts'
+import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
+import { doubtOf, type SecondWord } from '../kit/second-word.ts'
 import type { EvmChain } from './chain.ts'
 import { confirmedHead } from './confirmations.ts'
 import { at, type Receipt } from './node.ts'
 
 /**
- * One node's word is not believed where a lie would pay. A block's own hash is no second word: whoever makes up the block makes up
- * those after it, too. In a sandbox, whose money is invented, one node suffices.
+ * One node's word is not believed where a lie would pay. A block's own hash is no second word: whoever makes up the block
+ * makes up those after it, too. In a sandbox, whose money is invented, one node suffices.
  */
 
 /** A transaction as the second node has it; or why it cannot tell yet, or what it says instead. */
@@ -57,24 +58,18 @@ export async function askSecondNode(
 }
 
 /** Why a confirmed receipt is not believed yet, whatever the amount; undefined where the second node has the same. */
-export async function doubtOf(
+export function doubtOfReceipt(
   chain: EvmChain,
   receipt: Receipt,
-  alone: string = PERSON_JUDGES,
+  alone?: string,
 ): Promise<WaitingReason | undefined> {
   const { transactionHash, blockNumber, status } = receipt
-  const { verify } = chain
   const says = `the node has ${transactionHash} in block ${hexToBigInt(blockNumber)} with status ${hexToBigInt(status)}`
-  if (verify === undefined)
-    return chain.mode === 'live'
-      ? { code: 'UNRESOLVED', detail: `${says}; ${alone}`, recheckMs: ALONE_RECHECK_MS }
-      : undefined
-  const answer = await askOfReceipt({ ...chain, verify }, receipt)
-  if ('waits' in answer)
-    return { code: 'SECOND_NODE', detail: `${says}, and the second node ${answer.waits}` }
-  return 'differs' in answer
-    ? { code: 'NODES_DISAGREE', detail: `${says}, and the second node ${answer.differs}` }
-    : undefined
+  const ask = async (verify: NonNullable<EvmChain['verify']>): Promise<SecondWord> => {
+    const answer = await askOfReceipt({ ...chain, verify }, receipt)
+    return 'receipt' in answer ? undefined : answer
+  }
+  return doubtOf({ second: chain.verify, mode: chain.mode }, says, ask, alone)
 }
 
 /** Asks the second node for the same receipt: in the same block, with the same status. */
@@ -92,8 +87,8 @@ async function askOfReceipt(
 }
 
 /**
- * A confirmed transaction as the second node has it, for an operator's command; undefined in a sandbox without a second node.
- * Throws an Error where the second node says something else or cannot tell, and in live mode where there is none.
+ * A confirmed transaction as the second node has it, for an operator's command; undefined in a sandbox without a second
+ * node. Throws an Error where the second node says something else or cannot tell, and in live mode where there is none.
  */
 export async function requireSecondWord(chain: EvmChain, receipt: Receipt) {
   const { verify } = chain
@@ -106,6 +101,3 @@ export async function requireSecondWord(chain: EvmChain, receipt: Receipt) {
   const says = 'waits' in answer ? answer.waits : answer.differs
   throw new Error(`${receipt.transactionHash}: the second node ${says}`)
 }
-
-/** Only a person or a changed configuration ends it. */
-const ALONE_RECHECK_MS = 60_000

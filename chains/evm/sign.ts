@@ -8,12 +8,17 @@ import { aboveCeiling, feeMax, feesNow, PLAIN_GAS, type Fees } from './fees.ts'
 import { closeReservation, moneyOf, openReservation, type HotWalletReservation } from './hot-wallet.ts'
 import { owedOn, payFrom, type Owed } from '../kit/owed-first.ts'
 import { noncesBetween, readNonce } from './nonces.ts'
-import { refusalOf, refusesDestination } from './refusals.ts'
+import { refusesDestination } from './refusals.ts'
 import { addressRefusal } from '../../src/contract/addresses/destination-rules.ts'
 import { refusedAmong } from './reserved.ts'
 import { signed, type EvmTransaction } from './transaction.ts'
 import { inOrder } from '../../src/networks/in-order.ts'
-import { BEHIND_ANOTHER, deferred, type WaitingReason } from '../../src/networks/waiting.ts'
+import {
+  BEHIND_ANOTHER,
+  deferred,
+  type WaitingReason,
+  refusedDestination,
+} from '../../src/networks/waiting.ts'
 import type { Signing, Withdrawal } from '../../src/networks/network.ts'
 
 /**
@@ -175,7 +180,8 @@ async function decide(
       // A destination may have become refused since the order: a token may have been added to the networks file.
       const { asset, destination_address: address } = one
       const why = addressRefusal(chain.network, { address, asset }) ?? refusalBy(chain, one)
-      if (why !== undefined) return [[one, { outcome: 'REFUSED', refusal: refusalOf(one, why) }] as const]
+      if (why !== undefined)
+        return [[one, { outcome: 'REFUSED', refusal: refusedDestination(one, why) }] as const]
       const refusal = refused.get(one.transfer_id)
       return refusal === undefined ? [] : [[one, refusal] as const]
     }),
@@ -235,7 +241,7 @@ async function paymentRules(
 ) {
   // A former wallet pays nobody, and keeps nothing for anybody.
   const { older, unsigned }: Owed = chain.lanes.includes(chain.hotWallet)
-    ? await owedOn(tx, chain.network, withdrawals, chain.reserveAfterMs)
+    ? await owedOn(tx, chain.network, chain.withdrawals, withdrawals)
     : { older: [], unsigned: [] }
   /** The wallet that keeps its money for the oldest withdrawal of an asset: the one that has the most of it. */
   const keeperOf = (asset: string) =>

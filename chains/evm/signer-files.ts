@@ -7,8 +7,9 @@ import { signedAnswer, type AskedSigner } from './remote-signer.ts'
 import { signerAddressOf, unsignedOf } from './transaction.ts'
 
 /**
- * A signer on a machine without a network. Each question is a file of `requests`, named by the hash of the unsigned bytes, and
- * a person brings the answer to the file of this name in `answers`. Nothing is removed: after a crash, the same is asked.
+ * A signer on a machine without a network. Each question is a file of `requests`, named by the hash of the unsigned bytes,
+ * and a person brings the answer to the file of this name in `answers`. Nothing is removed: after a crash, the same is
+ * asked.
  */
 export function signerByFiles(folder: string): AskedSigner {
   const [requests, answers] = ['requests', 'answers'].map((name) => join(folder, name)) as [string, string]

@@ -37,21 +37,22 @@ export async function tryTransfers(
     chain.tokens.has(move.asset) && !withoutSimulation.has(chain.node)
   const plainCall = ({ call }: TransferToTry): Call => ['eth_call', call, at(block)]
   const simulated = moves.map(simulates)
-  const all = await chain.node.each<unknown>([
+  const results = await chain.node.each<unknown>([
     ...moves.map((move, index) => (simulated[index] ? simulation(chain, move, block) : plainCall(move))),
     ...others,
   ])
   const trials = moves.map((_, index): Trial | undefined => {
-    const answer = all[index]!
+    const answer = results[index]!
     if (!simulated[index]) return { answer: answer as Hex | NodeError }
     return answer instanceof NodeError ? undefined : trialOf(answer as SimulatedBlock[])
   })
   // An error of the simulation does not count: the answer to the call itself does.
   const again = moves.flatMap((move, index) => (trials[index] === undefined ? [{ move, index }] : []))
-  if (again.some(({ index }) => isUnknownMethod(all[index] as NodeError))) withoutSimulation.add(chain.node)
+  if (again.some(({ index }) => isUnknownMethod(results[index] as NodeError)))
+    withoutSimulation.add(chain.node)
   const calls = await chain.node.each<Hex>(again.map(({ move }) => plainCall(move)))
   for (const [place, { index }] of again.entries()) trials[index] = { answer: calls[place]! }
-  return { trials: trials as Trial[], answers: all.slice(moves.length) as (Hex | NodeError)[] }
+  return { trials: trials as Trial[], answers: results.slice(moves.length) as (Hex | NodeError)[] }
 }
 
 /** Three calls in one simulated block: the recipient's balance, the transfer, and the balance again. */

@@ -11,6 +11,7 @@ import type { EndedTransaction } from '../../src/networks/network.ts'
 import type { TakenBack } from '../../src/networks/wallet-status.ts'
 import { freeWhatHasEnded, selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
+import { endedTopUpsIn } from '../kit/sweeps.ts'
 
 /**
  * Ended transactions of the hot wallet that the chain has taken back: a reorganisation deeper than the confirmations removes
@@ -31,36 +32,36 @@ export interface LostTransaction extends TakenBack {
  * chain seems to have lost some, too.
  */
 export async function lostTransactions(db: Database, chain: EvmChain): Promise<LostTransaction[]> {
-  const all: LostTransaction[] = []
+  const found: LostTransaction[] = []
   for (const hotWallet of walletsOf(chain)) {
     const ofWallet = { ...chain, hotWallet }
     const lost = await transactionsOf(db, ofWallet, await lostNonces(db, ofWallet))
-    all.push(...(lost.some(isUnknown) ? await withForgotten(db, ofWallet, lost) : lost))
+    found.push(...(lost.some(isUnknown) ? await withForgotten(db, ofWallet, lost) : lost))
   }
-  return all
+  return found
 }
 
 const isUnknown = ({ crypto_tx_hash }: LostTransaction): boolean => crypto_tx_hash === undefined
 
 /**
- * Finds lost transactions whose customers' records are gone: a node of the database cluster was restored from an older state.
- * The coordinator has their bytes and no end of them, so nothing that they pay was refunded.
+ * Finds lost transactions whose customers' records are gone: a part of the database was restored from an older state.
+ * The wallet's records have their bytes and no end of them, so nothing that they pay was refunded.
  */
 async function withForgotten(
   db: Database,
   chain: EvmChain,
   lost: readonly LostTransaction[],
 ): Promise<LostTransaction[]> {
-  if (!(await freeWhatHasEnded(db, chain.network))) return [...lost]
+  if (!(await freeWhatHasEnded(db, chain.network, endedTopUpsIn(db)))) return [...lost]
   const open = await selectOpenTransactions(db, chain.network)
   const own = await signedBy(chain.hotWallet.address, open)
   // Of several with one nonce, the last has the highest fee.
-  const byNonce = new Map(own.map((one) => [parse(one.raw_transaction).nonce, one]))
-  return lost.map((one) => {
-    const kept = isUnknown(one) ? byNonce.get(one.nonce) : undefined
+  const byNonce = new Map(own.map((transaction) => [parse(transaction.raw_transaction).nonce, transaction]))
+  return lost.map((transaction) => {
+    const kept = isUnknown(transaction) ? byNonce.get(transaction.nonce) : undefined
     return kept === undefined
-      ? one
-      : { ...one, crypto_tx_hash: kept.crypto_tx_hash, raw_transaction: kept.raw_transaction }
+      ? transaction
+      : { ...transaction, crypto_tx_hash: kept.crypto_tx_hash, raw_transaction: kept.raw_transaction }
   })
 }
 
@@ -78,9 +79,9 @@ export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promi
   )
   const refusals = await send(chain, bytes.slice(0, REBROADCAST_MAX))
   const refused = new Map(bytes.map(({ crypto_tx_hash }, index) => [crypto_tx_hash, refusals[index]?.reason]))
-  return lost.map(({ raw_transaction: _, ...one }) => {
-    const refusal = refused.get(one.crypto_tx_hash ?? '')
-    return { ...one, ...(refusal !== undefined && { refusal }) }
+  return lost.map(({ raw_transaction: _, ...transaction }) => {
+    const refusal = refused.get(transaction.crypto_tx_hash ?? '')
+    return { ...transaction, ...(refusal !== undefined && { refusal }) }
   })
 }
 
@@ -145,9 +146,9 @@ export async function transactionsOf(
     for (let looked = 0; looked < READ_MAX && found.size < wanted.size; looked += PAYMENTS_PAGE) {
       const page: (Candidate & { created_at: string })[] = await endedAfter(db, chain, before)
       const lost = page.filter(({ raw_transaction: raw }) => isOurs(raw) && wanted.has(parse(raw).nonce))
-      for (const one of await signedBy(chain.hotWallet.address, lost)) {
-        const { nonce } = parse(one.raw_transaction)
-        if (!found.has(nonce)) found.set(nonce, await lostOf(db, nonce, one))
+      for (const transaction of await signedBy(chain.hotWallet.address, lost)) {
+        const { nonce } = parse(transaction.raw_transaction)
+        if (!found.has(nonce)) found.set(nonce, await lostOf(db, chain, nonce, transaction))
       }
       if (page.length < PAYMENTS_PAGE) break
       before = page.at(-1)!.created_at
@@ -156,7 +157,8 @@ export async function transactionsOf(
   return nonces.map((nonce) => found.get(nonce) ?? { nonce, raw_transaction: undefined })
 }
 
-// The network's name is a literal, as in the partial indexes. Rows of a page's last microsecond are read again: none is missed.
+// The network's name is a literal, as in the partial indexes. Rows of a page's last microsecond are read again: none is
+// missed.
 async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: string | null) {
   const { rows } = await db.query<Candidate & { created_at: string }>(
     `
@@ -191,25 +193,13 @@ async function endedTopUps(db: Queryable, { network }: EvmChain, before: string 
  */
 async function lostOf(
   db: Queryable,
+  chain: EvmChain,
   nonce: number,
   { customer_id, transfer_id, address, crypto_tx_hash, raw_transaction }: Candidate,
 ): Promise<LostTransaction> {
   // A top-up stays in custody, whichever transaction with its nonce is mined.
   if (transfer_id === null) return { nonce, crypto_tx_hash, top_up: address!, raw_transaction }
-  const { rows } = await db.query<{
-    status: string
-    crypto_tx_hash: string | null
-    raw_transaction: Buffer | null
-  }>(
-    `
-    select t.status, t.crypto_tx_hash, r.raw_transaction
-    from transfers t
-    left join replaced_transactions r
-      on r.customer_id = $1 and r.transfer_id = $2 and r.crypto_tx_hash = t.crypto_tx_hash
-    where t.customer_id = $1 and t.id = $2`,
-    [customer_id, transfer_id],
-  )
-  const [transfer] = rows
+  const transfer = await chain.withdrawals.endOf(db, customer_id, transfer_id)
   if (transfer?.status !== 'COMPLETED')
     return { nonce, crypto_tx_hash, transfer_id, refunded: true, raw_transaction: undefined }
   // A transaction that it had replaced may be the mined one.

@@ -142,9 +142,9 @@ export async function signedBy<Of extends { raw_transaction: Buffer }>(
   address: Hex,
   kept: readonly Of[],
 ): Promise<Of[]> {
-  const ours = kept.filter(({ raw_transaction }) => isOurs(raw_transaction))
-  const signers = await Promise.all(ours.map(({ raw_transaction }) => signerAddressOf(raw_transaction)))
-  return ours.filter((_, index) => signers[index] === getAddress(address))
+  const own = kept.filter(({ raw_transaction }) => isOurs(raw_transaction))
+  const signers = await Promise.all(own.map(({ raw_transaction }) => signerAddressOf(raw_transaction)))
+  return own.filter((_, index) => signers[index] === getAddress(address))
 }
 
 // ---------------------------------------------------------------------------------------------- logs

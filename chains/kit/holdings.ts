@@ -38,8 +38,8 @@ export const UNDER_WAY = `exists (
     and s.state in ('SIGNED', 'BROADCAST'))`
 
 /**
- * The sums of what deposit addresses hold of these assets, in units of the chain. Balances that may have changed, because they are
- * stale or a sweep is under way, are read again by `read`.
+ * The sums of what deposit addresses hold of these assets, in units of the chain. Balances that may have changed, because
+ * they are stale or a sweep is under way, are read again by `read`.
  */
 export async function heldAtAddresses(
   db: Database,
@@ -64,11 +64,11 @@ export async function heldAtAddresses(
   const given = await givenAmong(chain, db, rows)
   const uncertain = given.filter(({ is_uncertain }) => is_uncertain)
   const balances = await read(uncertain)
-  const now = new Map<Holding, bigint>(uncertain.map((one, index) => [one, balances[index]!]))
+  const now = new Map<Holding, bigint>(uncertain.map((holding, index) => [holding, balances[index]!]))
   const sums = new Map<string, bigint>()
-  for (const one of given) {
-    const units = now.get(one) ?? unitsOf(one.asset, one.balance)
-    sums.set(one.asset, (sums.get(one.asset) ?? 0n) + units)
+  for (const holding of given) {
+    const units = now.get(holding) ?? unitsOf(holding.asset, holding.balance)
+    sums.set(holding.asset, (sums.get(holding.asset) ?? 0n) + units)
   }
   return sums
 }

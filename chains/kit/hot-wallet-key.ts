@@ -8,8 +8,8 @@ interface HotWalletFields {
 }
 
 /**
- * The hot wallet of a section. A process that does not sign and has the address does not read the key. `watch` and `open` read an
- * address and a key, and throw an Error that names the field and shows no key.
+ * The hot wallet of a section. A process that does not sign and has the address does not read the key. `watch` and `open`
+ * read an address and a key, and throw an Error that names the field and shows no key.
  */
 export async function hotWalletOf<Wallet extends { address: string }>(
   { network, given, signs }: Pick<Opening, 'network' | 'given' | 'signs'>,

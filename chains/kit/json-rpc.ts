@@ -48,38 +48,6 @@ export interface BitcoinRpc {
 const TIMEOUT_MS = 30_000
 /** The largest reply that is read. A list of 100,000 transactions is some 60 MB. */
 const REPLY_BYTES_MAX = 128 * 1024 * 1024
-/** Methods that list the contents of a wallet, or a whole block of SOLANA. */
-const LISTS = new Set(['listsinceblock', 'listunspent', 'listlockunspent', 'listlabels', 'getBlock'])
-/** A transaction of 100,000 virtual bytes is 0.8 MB in hexadecimal at most, and decoded some 2 MB. */
-const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024
-const TRANSACTIONS = new Set([
-  'gettransaction',
-  'decoderawtransaction',
-  'signrawtransactionwithwallet',
-  'walletprocesspsbt',
-  'combinepsbt',
-  'decodepsbt',
-  'finalizepsbt',
-  'getmempoolancestors',
-  'getmempooldescendants',
-  // Of SOLANA: up to 100 accounts or 1,000 signatures in a reply.
-  'getMultipleAccounts',
-  'getSignaturesForAddress',
-  'getTransaction',
-  'simulateTransaction',
-])
-/** Any other reply is a few values: that of `getblockchaininfo` has some 2 kB. */
-const ANSWER_BYTES_MAX = 64 * 1024
-
-/** How much of a reply to these calls is read, in bytes. One reply holds all results. */
-export function replyBytesMax(calls: readonly RpcCall[]): number {
-  let bytes = 0
-  for (const [method] of calls) {
-    if (LISTS.has(method)) return REPLY_BYTES_MAX
-    bytes += TRANSACTIONS.has(method) ? TRANSACTION_BYTES_MAX : ANSWER_BYTES_MAX
-  }
-  return Math.min(bytes, REPLY_BYTES_MAX)
-}
 const BATCH_MAX = 100
 
 interface Reply {
@@ -118,7 +86,7 @@ function jsonRpc(
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
       status = reply.status
-      text = await textOf(reply, replyBytesMax(calls))
+      text = await textOf(reply)
     } catch (error) {
       if (error instanceof TooLarge) throw unreachable(error.message)
       throw unreachable(`does not answer: ${causeOf(error)}`)
@@ -152,12 +120,12 @@ function jsonRpc(
     async batch<T>(calls: readonly RpcCall[]): Promise<(T | RpcError)[]> {
       const results: unknown[] = []
       for (let start = 0; start < calls.length; start += BATCH_MAX) {
-        const some = calls.slice(start, start + BATCH_MAX)
-        const body = some.map(([method, ...params], id) => ({ ...version, id, method, params }))
-        const replies = await post(body, some)
+        const batch = calls.slice(start, start + BATCH_MAX)
+        const body = batch.map(([method, ...params], id) => ({ ...version, id, method, params }))
+        const replies = await post(body, batch)
         if (!Array.isArray(replies)) throw unreachable('gives one reply to many calls')
         const byId = new Map((replies as Reply[]).map((reply) => [reply.id, reply]))
-        results.push(...some.map(([method], id) => resultOf(byId.get(String(id)), method)))
+        results.push(...batch.map(([method], id) => resultOf(byId.get(String(id)), method)))
       }
       return results as (T | RpcError)[]
     },
@@ -166,13 +134,13 @@ function jsonRpc(
 
 class TooLarge extends Error {}
 
-/** The text of a reply. Stops reading, and throws TooLarge, once it is larger than `bytesMax`. */
-async function textOf(reply: Response, bytesMax: number): Promise<string> {
+/** The text of a reply. Stops reading, and throws TooLarge, once it is larger than that. */
+async function textOf(reply: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of reply.body ?? []) {
     bytes += (chunk as Uint8Array).length
-    if (bytes > bytesMax) throw new TooLarge(`answers with more than ${bytesMax} bytes`)
+    if (bytes > REPLY_BYTES_MAX) throw new TooLarge(`answers with more than ${REPLY_BYTES_MAX} bytes`)
     chunks.push(chunk as Uint8Array)
   }
   return Buffer.concat(chunks).toString('utf8')

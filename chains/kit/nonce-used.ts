@@ -24,9 +24,9 @@ export const usedByUnseen = (whose: string, transferId: string): NonceEnd =>
   )
 
 /**
- * The end of a withdrawal's bytes whose nonce this confirmed transaction has used. One that makes the same payment is a replacement
- * that this database has lost, or a payment by hand; but of two equal withdrawals, it may pay the other. `doubt` says why the node is
- * not believed.
+ * The end of a withdrawal's bytes whose nonce this confirmed transaction has used. One that makes the same payment is a
+ * replacement that this database has lost, or a payment by hand; but of two equal withdrawals, it may pay the other. `doubt`
+ * says why the node is not believed.
  */
 export async function endedBy(
   db: Queryable,

@@ -1,11 +1,6 @@
 import type { Transaction } from '../../src/db/database.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
-import {
-  longestWaiting,
-  unsignedWithdrawals,
-  type Reserved,
-  type Unsigned,
-} from '../../src/networks/longest-waiting.ts'
+import type { Reserved, Unsigned, WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 import type { PayoutNetwork, Withdrawal } from '../../src/networks/network.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
 
@@ -49,11 +44,11 @@ const isTreasurySend = ({
 export async function owedOn(
   tx: Transaction,
   network: PayoutNetwork,
+  reader: WithdrawalReader,
   withdrawals: readonly Withdrawal[],
-  reserveAfterMs: number | undefined,
 ): Promise<Owed> {
-  const older = await longestWaiting(tx, network, reserveAfterMs)
-  const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, network) : []
+  const older = await reader.longestWaiting(tx, network)
+  const unsigned = withdrawals.some(isTreasurySend) ? await reader.unsigned(tx, network) : []
   return { older, unsigned }
 }
 
@@ -73,14 +68,14 @@ export function owedFirst(
   const isOwn = asset === money.ownAsset
   let kept = 0n
   // Ids are in the order of age.
-  const before = older.filter((one) => one.transfer_id < transfer_id)
-  for (const one of before.sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))) {
-    if (one.asset === asset) kept += money.unitsOf(asset, one.amount)
-    if (isOwn) kept += money.feeOf(one.asset)
+  const before = older.filter((withdrawal) => withdrawal.transfer_id < transfer_id)
+  for (const withdrawal of before.sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))) {
+    if (withdrawal.asset === asset) kept += money.unitsOf(asset, withdrawal.amount)
+    if (isOwn) kept += money.feeOf(withdrawal.asset)
     if (kept === 0n || left >= kept + units) continue
     const detail =
       `${money.wallet} has ${money.text(asset, left)} left, and keeps ${money.text(asset, kept)} for withdrawal ` +
-      `${one.transfer_id}, which has waited too long`
+      `${withdrawal.transfer_id}, which has waited too long`
     return { code: 'KEPT_FOR_OLDER', detail }
   }
   if (!isTreasurySend(withdrawal)) return undefined
@@ -91,14 +86,14 @@ export function owedFirst(
     if (isOwn) needed += BigInt(theirs.count) * money.feeOf(theirs.asset)
   }
   if (needed === 0n || left + elsewhere >= needed + units) return undefined
-  const [has, needs] = [left + elsewhere, needed].map((some) => money.text(asset, some))
+  const [has, needs] = [left + elsewhere, needed].map((amount) => money.text(asset, amount))
   const detail = `customers' withdrawals come first: the hot wallet has ${has!} left, and the unsigned ones need ${needs!}`
   return { code: 'KEPT_FOR_CUSTOMERS', detail }
 }
 
 const NEEDS_UNKNOWN: WaitingReason = {
   code: 'KEPT_FOR_CUSTOMERS',
-  detail: `customers' withdrawals come first, and a node of the cluster does not answer: what its customers need is unknown`,
+  detail: `customers' withdrawals come first, and a part of the database does not answer: what its customers need is unknown`,
 }
 
 const leftOf = ({ spendable }: Money, asset: string): bigint => spendable.get(asset) ?? 0n
@@ -110,10 +105,10 @@ export function whyShort(
   fee: bigint,
 ): WaitingReason | undefined {
   const isOwn = asset === money.ownAsset
-  const short = (of: string, needed: bigint, purpose: string) =>
-    leftOf(money, of) >= needed
+  const short = (symbol: string, needed: bigint, purpose: string) =>
+    leftOf(money, symbol) >= needed
       ? undefined
-      : `${money.wallet} has ${money.text(of, leftOf(money, of))} left, the withdrawal needs ${money.text(of, needed)}${purpose}`
+      : `${money.wallet} has ${money.text(symbol, leftOf(money, symbol))} left, the withdrawal needs ${money.text(symbol, needed)}${purpose}`
   const units = money.unitsOf(asset, amount)
   const ofAsset = short(asset, isOwn ? units + fee : units, isOwn ? ' with its fee' : '')
   if (ofAsset !== undefined) return { code: 'HOT_WALLET_SHORT', detail: ofAsset }

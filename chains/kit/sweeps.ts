@@ -8,7 +8,9 @@ import {
 import { RecordFailure } from '../../src/db/each-alone.ts'
 import { newId, readClock } from '../../src/db/ids.ts'
 import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
-import type { NetworkFee, SignedTransaction, SweepRound } from '../../src/networks/network.ts'
+import type { EndedTopUps, SignedTransaction } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
+import type { SweepRound } from '../../src/networks/sweep-round.ts'
 import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
 
 /**
@@ -110,18 +112,18 @@ export async function insertSweep(
  */
 export async function stepEach<T>(
   records: Iterable<T>,
-  nameOf: (one: T) => string,
+  nameOf: (record: T) => string,
   failed: (error: unknown) => void,
-  step: (one: T) => Promise<boolean>,
+  step: (record: T) => Promise<boolean>,
 ): Promise<number> {
   let steps = 0
-  for (const one of records)
+  for (const record of records)
     try {
-      if (await step(one)) steps += 1
+      if (await step(record)) steps += 1
     } catch (error) {
       if ((error instanceof NodeFailure && !(error instanceof NodeRefusal)) || connectionLost(error))
         throw error
-      failed(new RecordFailure(nameOf(one), error))
+      failed(new RecordFailure(nameOf(record), error))
     }
   return steps
 }
@@ -139,11 +141,11 @@ export async function collectingFailures(
 }
 
 /** Sets the state, unless another worker has changed the state or the bytes since they were read. */
-export async function setState(db: Database, one: Sweep, state: 'SIGNED' | 'BROADCAST'): Promise<boolean> {
+export async function setState(db: Database, sweep: Sweep, state: 'SIGNED' | 'BROADCAST'): Promise<boolean> {
   const { rowCount } = await db.query(
     `update sweeps set state = $5, lost_since = null
      where customer_id = $1 and id = $2 and state = $3 and crypto_tx_hash = $4 and (state <> $5 or lost_since is not null)`,
-    [one.customer_id, one.id, one.state, one.crypto_tx_hash, state],
+    [sweep.customer_id, sweep.id, sweep.state, sweep.crypto_tx_hash, state],
   )
   return rowCount === 1
 }
@@ -152,7 +154,7 @@ export async function setState(db: Database, one: Sweep, state: 'SIGNED' | 'BROA
 const LOST_SECONDS = 300
 
 /** Notes that the network says that a sweep can never be made. Returns whether it has said so for `LOST_SECONDS`. */
-export async function isLost(db: Database, one: Sweep): Promise<boolean> {
+export async function isLost(db: Database, sweep: Sweep): Promise<boolean> {
   const { rows } = await db.query<{ is_lost: boolean }>(
     `
     with lost as (
@@ -161,7 +163,7 @@ export async function isLost(db: Database, one: Sweep): Promise<boolean> {
       returning lost_since
     )
     select lost_since <= clock_timestamp() - make_interval(secs => $5) as is_lost from lost`,
-    [one.customer_id, one.id, one.state, one.crypto_tx_hash, LOST_SECONDS],
+    [sweep.customer_id, sweep.id, sweep.state, sweep.crypto_tx_hash, LOST_SECONDS],
   )
   return rows[0]?.is_lost === true
 }
@@ -184,11 +186,11 @@ export interface SweepEnd {
 export async function endSweep(
   db: Database,
   network: CryptoNetwork,
-  one: Sweep,
-  { state, networkFee, hash = one.crypto_tx_hash, amount, auditBlock, asset }: SweepEnd,
+  sweep: Sweep,
+  { state, networkFee, hash = sweep.crypto_tx_hash, amount, auditBlock, asset }: SweepEnd,
   { post }: SweepRound,
 ): Promise<boolean> {
-  const { customer_id, id, address } = one
+  const { customer_id, id, address } = sweep
   return transaction(db, async (tx) => {
     // This locks the row: of two workers that end the sweep, the second finds it ended and posts nothing.
     const { rowCount } = await tx.query(
@@ -197,7 +199,7 @@ export async function endSweep(
       set state = $3, crypto_tx_hash = $4, network_fee = $5, amount = coalesce($6, amount),
           ended_at = (select clock_timestamp()), audit_block = $7
       where customer_id = $1 and id = $2 and state = $8`,
-      [customer_id, id, state, hash, networkFee.amount, amount, auditBlock?.toString(), one.state],
+      [customer_id, id, state, hash, networkFee.amount, amount, auditBlock?.toString(), sweep.state],
     )
     if (rowCount === 0) return false
     await tx.query(
@@ -210,3 +212,14 @@ export async function endSweep(
     return true
   })
 }
+
+/** Tells which of a customer's sweeps have ended. */
+export const endedTopUpsIn =
+  (db: Database): EndedTopUps =>
+  async (customerId, ids) => {
+    const { rows } = await db.query<{ id: string }>(
+      'select id from sweeps where customer_id = $1 and id = any ($2::uuid[]) and ended_at is not null',
+      [customerId, ids],
+    )
+    return rows.map(({ id }) => id)
+  }

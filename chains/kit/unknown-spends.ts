@@ -3,8 +3,8 @@ import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
 
 /**
- * Transactions that a wallet has sent and this database has no record of. After an older backup was restored, one of them may have
- * paid a withdrawal that is about to be signed again: nothing is signed until a person says what they were.
+ * Transactions that a wallet has sent and this database has no record of. After an older backup was restored, one of them
+ * may have paid a withdrawal that is about to be signed again: nothing is signed until a person says what they were.
  */
 
 /** Why nothing is signed. `which` names the first; `reviewed` is the setting that says that all up to there were looked at. */
@@ -18,8 +18,8 @@ export function unknownSpends(which: string, others: number, reviewed?: string):
 }
 
 /**
- * Those of these transactions that are not on record: they belong to no withdrawal, not even as a replaced transaction, and no
- * operator has acknowledged them. One that an operator marked as a withdrawal's is on record once all its payments are.
+ * Those of these transactions that are not on record: they belong to no withdrawal, not even as a replaced transaction, and
+ * no operator has acknowledged them. One that an operator marked as a withdrawal's is on record once all its payments are.
  */
 export async function unrecordedAmong(
   db: Queryable,

@@ -41,22 +41,28 @@ export async function readAccounts(rpc: SolanaRpc, addresses: readonly Address[]
   const slots = new Map<Address, bigint>()
   let lowest: bigint | undefined
   for (let start = 0; start < wanted.length; start += ACCOUNTS_MAX) {
-    const some = wanted.slice(start, start + ACCOUNTS_MAX)
+    const addresses = wanted.slice(start, start + ACCOUNTS_MAX)
     const options = {
       commitment: 'finalized',
       encoding: 'base64',
       dataSlice: { offset: 0, length: DATA_BYTES_MAX },
     }
-    const { context, value } = await rpc.call<Reply>('getMultipleAccounts', some, options)
+    const { context, value } = await rpc.call<Reply>('getMultipleAccounts', addresses, options)
     const slot = BigInt(context.slot)
     if (lowest === undefined || slot < lowest) lowest = slot
-    for (const [index, one] of value.entries()) {
-      const address = some[index]!
+    for (const [index, read] of value.entries()) {
+      const address = addresses[index]!
       slots.set(address, slot)
-      if (one === null) continue
-      const data = Buffer.from(one.data[0], 'base64')
-      const lamports = BigInt(one.lamports)
-      found.set(address, { address, lamports, owner: one.owner as Address, executable: one.executable, data })
+      if (read === null) continue
+      const data = Buffer.from(read.data[0], 'base64')
+      const lamports = BigInt(read.lamports)
+      found.set(address, {
+        address,
+        lamports,
+        owner: read.owner as Address,
+        executable: read.executable,
+        data,
+      })
     }
   }
   return {
@@ -124,11 +130,11 @@ export function mintOf(account: Account | undefined) {
 
 /** The value of an extension of Token-2022: type and length of two bytes each stand before it. */
 function extensionOf(data: Buffer, wanted: number): Buffer | undefined {
-  for (let at = ACCOUNT_BYTES + 1; at + 4 <= data.length;) {
-    const [type, length] = [data.readUInt16LE(at), data.readUInt16LE(at + 2)]
+  for (let offset = ACCOUNT_BYTES + 1; offset + 4 <= data.length;) {
+    const [type, length] = [data.readUInt16LE(offset), data.readUInt16LE(offset + 2)]
     if (type === 0) return undefined
-    if (type === wanted) return data.subarray(at + 4, at + 4 + length)
-    at += 4 + length
+    if (type === wanted) return data.subarray(offset + 4, offset + 4 + length)
+    offset += 4 + length
   }
   return undefined
 }

@@ -29,6 +29,7 @@ import { associatedOf, TOKEN, TOKEN_2022, transferSol } from './instructions.ts'
 import { laneAccounts } from './lanes.ts'
 import { signerOfSeed } from './keys.ts'
 import { parse, parsePayment, paymentIn, signPayment } from './transaction.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 let service: TestService
 
@@ -58,6 +59,7 @@ async function newWallet(funds: Record<string, string>, changes: Partial<SolanaC
     verifyRpcUrl: node.rpcUrl,
     hotWallet,
     feeCeiling: '0.001',
+    withdrawals: withdrawalReader,
     lanes: 4,
     mints,
     mode: 'sandbox',
@@ -159,7 +161,7 @@ const u16 = (value: number) => {
 const extension = (type: number, bytes: Buffer) => Buffer.concat([u16(type), u16(bytes.length), bytes])
 
 /** How many withdrawals are queued at once: more with TEST_EVERY_STEP=1. */
-const QUEUED = EVERY_STEP ? 500 : 60
+const QUEUED = EVERY_STEP ? 500 : 40
 
 /** The payments of the hot wallet that the chain has. */
 const isPayout =

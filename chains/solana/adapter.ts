@@ -21,6 +21,7 @@ import { checkStatus, usedBy } from './payment-status.ts'
 import { broadcast, estimateFee, replace } from './send.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 /** The node, the key and the limits. */
 export interface SolanaConfig extends SweepWorthConfig {
@@ -43,8 +44,7 @@ export interface SolanaConfig extends SweepWorthConfig {
   mode: Mode
   pollMs?: number
   stuckAfterMs?: number
-  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
-  reserveAfterMs?: number
+  withdrawals: WithdrawalReader
 }
 
 const POLL_MS = 2_000
@@ -70,7 +70,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     mints,
     feeCeiling: parseAmount(config.feeCeiling, decimalsOf(GAS_ASSET))!,
     lanes: config.lanes ?? LANES,
-    reserveAfterMs: config.reserveAfterMs,
+    withdrawals: config.withdrawals,
     depositKeys,
     areGiven: config.areGiven,
     sweepWorth: solanaSweepWorth(config),

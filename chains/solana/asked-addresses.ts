@@ -16,9 +16,9 @@ import {
 
 /**
  * Deposit addresses for processes without the deposit key. They ask in the database under ids that they have drawn, a worker
- * answers, and they keep the answers in memory until they give them out. No address is given out twice, whatever became of the
- * database meanwhile: no id is drawn again, and each worker derives a series of its own, named by the second in which it began.
- * The series and the place in it are so few that an address whose record is lost can be searched for.
+ * answers, and they keep the answers in memory until they give them out. No address is given out twice, whatever became of
+ * the database meanwhile: no id is drawn again, and each worker derives a series of its own, named by the second in which it
+ * began. The series and the place in it are so few that an address whose record is lost can be searched for.
  */
 
 /** How many addresses a process asks for together, and how few it may have left before it asks again. */
@@ -47,8 +47,8 @@ function addressesAsked(db: Queryable, publicKey: Address): () => Promise<NewAdd
 }
 
 /**
- * Gives out addresses: derived here where the words are, asked for otherwise. Each is recorded with its accounts, so that it is
- * read from then on.
+ * Gives out addresses: derived here where the words are, asked for otherwise. Each is recorded with its accounts, so that it
+ * is read from then on.
  */
 export function addressGiver(
   db: Queryable,

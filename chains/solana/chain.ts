@@ -13,6 +13,7 @@ import type { SolanaDepositKeys } from './deposit-keys.ts'
 import type { SolanaSigner } from './keys.ts'
 import type { SolanaRpc } from './node.ts'
 import type { TokenOf } from './transaction.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 export const NETWORK = 'SOLANA'
 export const GAS_ASSET = NETWORKS[NETWORK].gasAsset
@@ -43,7 +44,7 @@ export interface SolanaChain {
   /** The most that a payment costs, in lamports, without rent. */
   feeCeiling: bigint
   lanes: number
-  reserveAfterMs: number | undefined
+  withdrawals: WithdrawalReader
   /** Derives deposit addresses, and signs for them; absent in a process without the words. */
   depositKeys?: SolanaDepositKeys | undefined
   /** Tells which deposit addresses were given out; absent where all in the database count. */
@@ -90,8 +91,9 @@ export function chainFacts(
     )
     const [rentOfWallet, rentOfNonce, plain, extended] = rents as [bigint, bigint, bigint, bigint]
     const tokens = await readTokens(rpc, mints)
-    const isPlain = (program: Address) => program !== 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
-    return { tokens, rentOfWallet, rentOfNonce, rentOfToken: (of) => (isPlain(of) ? plain : extended) }
+    const rentOfToken = (program: Address) =>
+      program === 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb' ? extended : plain
+    return { tokens, rentOfWallet, rentOfNonce, rentOfToken }
   })
   return { facts: () => check.get(), markStale: () => check.markStale() }
 }

@@ -10,6 +10,7 @@ import { TOKEN } from './instructions.ts'
 import { signerOfSeed } from './keys.ts'
 import { laneAccounts } from './lanes.ts'
 import { signPayment } from './transaction.ts'
+import { withdrawalReader, readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const LANES = 4
 /** How many blocks behind the newest one is final. */
@@ -26,6 +27,7 @@ async function start(): Promise<World> {
     hotWallet,
     depositKey: { mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
     feeCeiling: '0.001',
+    withdrawals: withdrawalReader,
     lanes: LANES,
     mints: { USDC: mint },
     sweepMinimum: { SOL: '0.01', USDC: '0.1' },
@@ -40,7 +42,6 @@ async function start(): Promise<World> {
   await give(hotWallet.address, 'USDC', '100')
   node.depth = FINAL_AFTER
   node.mine(FINAL_AFTER + 1)
-  let takeBack = node.snapshot()
   return {
     network: 'SOLANA',
     assets: ['SOL', 'USDC'],
@@ -51,7 +52,7 @@ async function start(): Promise<World> {
         {
           ...config,
           ...(tooDear && { feeCeiling: '0.000005001' }),
-          ...(reserveAfterMs !== undefined && { reserveAfterMs }),
+          withdrawals: readerOfWithdrawals(reserveAfterMs),
         },
         db,
       ),
@@ -60,13 +61,11 @@ async function start(): Promise<World> {
       asset === 'SOL'
         ? formatAmount(node.lamportsOf(address as Address), 9)
         : formatAmount(node.unitsOf(TOKEN, mint, address as Address), 6),
-    async mine(blocks = 1) {
-      node.mine(blocks - 1)
-      takeBack = node.snapshot()
-      node.mine()
-    },
+    mine: async (blocks = 1) => node.mine(blocks),
     drop: async () => node.pool.clear(),
-    async takeBack() {
+    async takeBack(meanwhile) {
+      const takeBack = node.snapshot()
+      await meanwhile()
       takeBack()
       node.mine()
     },

@@ -5,8 +5,8 @@ import { GAS_ASSET, NETWORK, offChain, type Facts } from './chain.ts'
 import { associatedOf } from './instructions.ts'
 
 /**
- * The accounts of deposit addresses, as `address_holdings` records them: the address itself for SOL, and its associated account of
- * each token. Each has a place of its own to read on from.
+ * The accounts of deposit addresses, as `address_holdings` records them: the address itself for SOL, and its associated
+ * account of each token. Each has a place of its own to read on from.
  */
 
 type Tokens = Facts['tokens']
@@ -155,7 +155,7 @@ export async function keepRead(tx: Queryable, read: readonly ReadUpTo[]): Promis
                         when r.has_moved then r.now
                         else coalesce(h.stale_at, r.now) end
     from (
-      -- Citus takes no function that is merely stable in the CASE, so the time is a column.
+      -- The time is a column: rule 3 of src/db/distribution.ts.
       select *, (select statement_timestamp()) as now
       from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::numeric[],
                          $8::boolean[], $9::boolean[])

@@ -1,6 +1,6 @@
 import type { Address } from '@solana/addresses'
 import type { Database } from '../../src/db/database.ts'
-import type { DepositVerdict, FoundDeposit } from '../../src/networks/network.ts'
+import type { DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import type { Facts, SolanaChain } from './chain.ts'
 import { accountOf, accountsAmong } from './deposit-accounts.ts'
@@ -86,12 +86,12 @@ export async function scanBlocks(
       const { accounts, hash } = parse(made.raw)
       return [{ made, hash, risen: risenIn(made, [...accounts, ...made.loaded]) }]
     })
-    const ours = await accountsAmong(
+    const own = await accountsAmong(
       db,
       arrivals.flatMap(({ risen }) => risen),
     )
     for (const { made, hash, risen } of arrivals)
-      for (const place of risen.flatMap((account) => ours.get(account) ?? [])) {
+      for (const place of risen.flatMap((account) => own.get(account) ?? [])) {
         if (accountOf(tokens, place.address, place.asset) !== place.account) continue
         const change = changeIn(chain, tokens, made, { hash, ...place })
         if (await isDeposit(db, change)) found.push(change.deposit)

@@ -8,9 +8,9 @@ import type { NewAddress } from '../../src/networks/network.ts'
 import { isSignedBy, signerOfSeed, type SolanaSigner } from './keys.ts'
 
 /**
- * The keys of deposit addresses. Ed25519 has no extended public key: each step of a path is hardened (SLIP-10), so that only the
- * words give addresses. Processes without them ask those that have them (`asked-addresses.ts`), and know a genuine answer by a
- * public key.
+ * The keys of deposit addresses. Ed25519 has no extended public key: each step of a path is hardened (SLIP-10), so that only
+ * the words give addresses. Processes without them ask those that have them (`asked-addresses.ts`), and know a genuine
+ * answer by a public key.
  */
 
 /** The words that addresses are derived from, or the public key that vouches for them. */
@@ -29,8 +29,8 @@ export interface SolanaDepositKeys {
   /** Whether the words gave out this address: it is what the derivation leads to. */
   derives(given: { address: string; derivation: string }): boolean
   /**
-   * The signer for an address; undefined where it was derived from other words. Throws an Error when the path leads to another
-   * address.
+   * The signer for an address; undefined where it was derived from other words. Throws an Error when the path leads to
+   * another address.
    */
   signerOf(address: string, derivation: string): SolanaSigner | undefined
 }
@@ -64,24 +64,24 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
   const seed = pbkdf2Sync(mnemonic.normalize('NFKD'), 'mnemonic', 2_048, 64, 'sha512')
   const keyAt = (path: readonly number[]) => signerOfSeed(secretAt(seed, path))
   const voucher = keyAt(VOUCHING)
-  const at = (path: readonly number[]) => ({
+  const addressAt = (path: readonly number[]) => ({
     address: keyAt([...PURPOSE, ...path]).address,
     derivation: [fingerprintOf(voucher.address), ...path].join('/'),
   })
   return {
     publicKey: voucher.address,
-    newAddress: (id) => at(pathOf(id)),
+    newAddress: (id) => addressAt(pathOf(id)),
     answerTo(id, path) {
-      const found = { id, ...at(path) }
+      const found = { id, ...addressAt(path) }
       return { ...found, signature: base58.encode(voucher.sign(statementOf(found))) }
     },
     derives({ address, derivation }) {
-      const [of, ...path] = derivation.split('/')
-      return of === fingerprintOf(voucher.address) && at(path.map(Number)).address === address
+      const [root, ...path] = derivation.split('/')
+      return root === fingerprintOf(voucher.address) && addressAt(path.map(Number)).address === address
     },
     signerOf(address, derivation) {
-      const [of, ...path] = derivation.split('/')
-      if (of !== fingerprintOf(voucher.address)) return undefined
+      const [root, ...path] = derivation.split('/')
+      if (root !== fingerprintOf(voucher.address)) return undefined
       const signer = keyAt([...PURPOSE, ...path.map(Number)])
       if (signer.address !== address) throw new Error(`${address} is not derived at ${derivation}`)
       return signer

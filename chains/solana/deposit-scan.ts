@@ -4,7 +4,7 @@ import { isAddress, type Address } from '@solana/addresses'
 import { connectionLost, type Database } from '../../src/db/database.ts'
 import { RecordFailure } from '../../src/db/each-alone.ts'
 import { selectPayees } from '../../src/networks/network-transactions.ts'
-import type { DepositScan, FoundDeposit } from '../../src/networks/network.ts'
+import type { DepositScan, FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
 import { readAccounts, tokenAccountOf, type Accounts } from './accounts.ts'
 import { addressAnswerer } from './asked-addresses.ts'
@@ -102,10 +102,10 @@ export function depositReader(db: Database, chain: SolanaChain) {
     nextUnchanged = unchanged.at(-1)?.account ?? ''
     const stale = await selectStale(db, tokens, STALE_MAX)
     const balances = await balancesOf(chain, addressesOf([...page, ...unchanged, ...stale]))
-    const changed = page.filter((one) => one.stale_at === null && hasChanged(one, balances))
+    const changed = page.filter((account) => account.stale_at === null && hasChanged(account, balances))
     next = changed[CHANGED_MAX - 1]?.account ?? (page.length < LOOKED_MAX ? '' : page.at(-1)!.account)
-    const some = [...stale, ...changed.slice(0, CHANGED_MAX), ...unchanged]
-    const due = [...new Map(some.map((one) => [one.account, one])).values()]
+    const chosen = [...stale, ...changed.slice(0, CHANGED_MAX), ...unchanged]
+    const due = [...new Map(chosen.map((account) => [account.account, account])).values()]
     return { balances, due, isMore: changed.length > CHANGED_MAX }
   }
 
@@ -126,25 +126,26 @@ export function depositReader(db: Database, chain: SolanaChain) {
       const readings: Reading[] = []
       const failed: Error[] = []
       let failure: NodeFailure | undefined
-      const complain = (one: DepositAccount, error: unknown) => {
+      const complain = (account: DepositAccount, error: unknown) => {
         // A node that does not answer ends the round, and what was read until then is recorded.
         if (error instanceof NodeFailure && !(error instanceof NodeRefusal)) failure = error
-        else failed.push(new RecordFailure(`account ${one.account} of ${NETWORK} (${one.asset})`, error))
+        else
+          failed.push(new RecordFailure(`account ${account.account} of ${NETWORK} (${account.asset})`, error))
       }
-      await inGroups(due, AT_ONCE, async (one) => {
+      await inGroups(due, AT_ONCE, async (account) => {
         if (failure !== undefined) return
         try {
-          const reading = await readAccount(chain, db, unexplained, one, {
-            held: unitsIn(one, balances),
-            at: balances.slotOf(one.account),
+          const reading = await readAccount(chain, db, unexplained, account, {
+            held: unitsIn(account, balances),
+            slot: balances.slotOf(account.account),
           })
           readings.push(reading)
-          if (reading.complaint !== undefined) complain(one, reading.complaint)
+          if (reading.complaint !== undefined) complain(account, reading.complaint)
         } catch (error) {
           if (connectionLost(error)) throw error
           // What was read of it is recorded by nobody: all of it is read again.
-          unexplained.delete(one.account)
-          complain(one, error)
+          unexplained.delete(account.account)
+          complain(account, error)
         }
       })
       if (failure !== undefined) {
@@ -154,7 +155,7 @@ export function depositReader(db: Database, chain: SolanaChain) {
       return {
         cursor: last,
         found: readings.flatMap(({ found }) => found),
-        isBehind: isBehind || isMore || readings.some((one) => one.isBehind),
+        isBehind: isBehind || isMore || readings.some((reading) => reading.isBehind),
         keep: (tx) => keepRead(tx, readings),
         failed,
       }
@@ -170,12 +171,14 @@ export const addressesOf = (rows: readonly Pick<DepositAccount, 'account'>[]): A
 async function balancesOf({ rpc }: SolanaChain, accounts: readonly Address[]): Promise<Balances> {
   const starts = Array.from(
     { length: Math.ceil(accounts.length / LOOKED_BY_ONE) },
-    (_, at) => at * LOOKED_BY_ONE,
+    (_, index) => index * LOOKED_BY_ONE,
   )
   const parts = await Promise.all(
     starts.map((start) => readAccounts(rpc, accounts.slice(start, start + LOOKED_BY_ONE))),
   )
-  const partOf = new Map(accounts.map((account, at) => [account, parts[Math.floor(at / LOOKED_BY_ONE)]!]))
+  const partOf = new Map(
+    accounts.map((account, index) => [account, parts[Math.floor(index / LOOKED_BY_ONE)]!]),
+  )
   return {
     get: (account) => partOf.get(account)?.get(account),
     slotOf: (account) => partOf.get(account)?.slotOf(account) ?? 0n,
@@ -184,8 +187,8 @@ async function balancesOf({ rpc }: SolanaChain, accounts: readonly Address[]): P
 
 type Balances = Pick<Accounts, 'get' | 'slotOf'>
 
-const hasChanged = (one: DepositAccount, balances: Balances) =>
-  unitsIn(one, balances) !== onChain(one.asset, one.balance)
+const hasChanged = (account: DepositAccount, balances: Balances) =>
+  unitsIn(account, balances) !== onChain(account.asset, account.balance)
 
 /** What an account holds, in units of the chain. */
 export const unitsIn = (
@@ -195,9 +198,13 @@ export const unitsIn = (
   (asset === GAS_ASSET ? accounts.get(account)?.lamports : tokenAccountOf(accounts.get(account))?.units) ?? 0n
 
 /** Does some work for each, a few at a time. */
-async function inGroups<T>(all: readonly T[], size: number, work: (one: T) => Promise<void>): Promise<void> {
-  for (let start = 0; start < all.length; start += size)
-    await Promise.all(all.slice(start, start + size).map(work))
+async function inGroups<T>(
+  items: readonly T[],
+  size: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  for (let start = 0; start < items.length; start += size)
+    await Promise.all(items.slice(start, start + size).map(work))
 }
 
 /**
@@ -209,29 +216,29 @@ async function readAccount(
   chain: SolanaChain,
   db: Database,
   unexplained: Map<string, Unexplained>,
-  one: DepositAccount,
-  { held, at }: { held: bigint; at: bigint },
+  recorded: DepositAccount,
+  { held, slot: readAt }: { held: bigint; slot: bigint },
 ): Promise<Reading> {
-  const { customer_id, address, asset, account, stale_at, signature } = one
+  const { customer_id, address, asset, account, stale_at, signature } = recorded
   const { tokens } = await chain.facts()
   // Somebody with the database role could name an account where others are paid.
   if (accountOf(tokens, address, asset) !== account)
     throw new Error('it was changed in the database, or the node has another mint')
-  const state = await listMore(chain, unexplained, one)
+  const state = await listMore(chain, unexplained, recorded)
   // Later ones are read in the next round.
-  const listed = state.isCut ? state.listed : state.listed.filter(({ slot }) => BigInt(slot) <= at)
+  const listed = state.isCut ? state.listed : state.listed.filter(({ slot }) => BigInt(slot) <= readAt)
   const unread = state.isWhole
     ? listed.filter(({ signature: hash, err }) => err === null && !state.known.has(hash))
     : []
-  const { found, read, failure } = await readUnread(chain, db, state, one, unread)
-  const before = onChain(asset, one.balance)
+  const { found, read, failure } = await readUnread(chain, db, state, recorded, unread)
+  const before = onChain(asset, recorded.balance)
   const reading = {
     ...{ customer_id, address, asset, signature, stale_at, found, units: before },
     ...{ isDone: false, hasMoved: read > 0, isBehind: false, complaint: undefined },
   }
   if (!state.isWhole || read < unread.length) {
     const unshown =
-      one.is_late && state.isWhole && read === 0
+      recorded.is_late && state.isWhole && read === 0
         ? `the node lists its transaction ${unread.at(-1)!.signature}, and does not show it`
         : undefined
     return { ...reading, isBehind: read > 0 || !state.isWhole, complaint: failure ?? unshown }
@@ -243,7 +250,7 @@ async function readAccount(
     return { ...reading, signature: newest, units: least0(units), isBehind: true }
   }
   // Nothing new was listed for a while. What is there counts as held, and a person is told.
-  const isGivenUp = units !== held && one.is_late && read === 0
+  const isGivenUp = units !== held && recorded.is_late && read === 0
   if (units === held || isGivenUp) {
     unexplained.delete(account)
     // What made it stale may be among the later ones.
@@ -300,11 +307,11 @@ async function listMore(
       : { after: signature, listed: [], isWhole: false, isCut: false, known: new Map() }
   unexplained.set(account, state)
   for (let page = 0; page < PAGES_MAX && !state.isWhole; page++) {
-    const some = await signaturePage(rpc, account, signature, state.listed.at(-1)?.signature)
-    const all = [...state.listed, ...some]
+    const page = await signaturePage(rpc, account, signature, state.listed.at(-1)?.signature)
+    const listed = [...state.listed, ...page]
     // A node may give fewer than were asked for: only an empty page is the last one.
-    Object.assign(state, { isWhole: some.length === 0, isCut: state.isCut || all.length > LISTED_MAX })
-    state.listed = all.slice(-LISTED_MAX)
+    Object.assign(state, { isWhole: page.length === 0, isCut: state.isCut || listed.length > LISTED_MAX })
+    state.listed = listed.slice(-LISTED_MAX)
   }
   return state
 }
@@ -337,7 +344,7 @@ export function changeIn(
   const shown = parse(made.raw)
   if (shown.hash !== hash || !shown.isSigned)
     throw new Error(`the node's answer for ${hash} is not signed as ${hash}`)
-  const index = [...shown.accounts, ...made.loaded].findIndex((one) => one === account)
+  const index = [...shown.accounts, ...made.loaded].findIndex((address) => address === account)
   const units = made.err === null && index >= 0 ? unitsAt(made, index, tokens.get(asset)?.mint) : 0n
   return {
     units,
@@ -357,7 +364,7 @@ function unitsAt(made: MadeTransaction, index: number, mint: string | undefined)
   if (mint === undefined) return BigInt(made.after[index] ?? 0) - BigInt(made.before[index] ?? 0)
   const sum = (balances: MadeTransaction['tokensAfter']) =>
     balances
-      .filter((one) => Number(one.accountIndex) === index && one.mint === mint)
+      .filter((balance) => Number(balance.accountIndex) === index && balance.mint === mint)
       .reduce((total, { uiTokenAmount }) => total + BigInt(uiTokenAmount.amount), 0n)
   return sum(made.tokensAfter) - sum(made.tokensBefore)
 }

@@ -10,7 +10,7 @@ import { base58 } from '@scure/base'
 import type { Address } from '@solana/addresses'
 import type { Instruction } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { dieAtEachStep, failing } from '../../test/failures.ts'
+import { dieAtEachStep, failing, FAILURES } from '../../test/failures.ts'
 import { runtime, SolanaNode } from '../../test/solana-node.ts'
 import { credit, newCustomer, ROW_MACS, startTestService, TEST_ORIGIN } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
@@ -40,6 +40,7 @@ import {
 import { signerOfSeed } from './keys.ts'
 import { sweepAccounts } from './lanes.ts'
 import { parse, parsePayment, signBriefly, signOnNonce } from './transaction.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
 const PROGRAMS = { USDC: TOKEN, PYUSD: TOKEN_2022, USDG: TOKEN_2022 } as const
@@ -86,6 +87,7 @@ beforeAll(async () => {
     hotWallet,
     depositKey: { mnemonic: MNEMONIC },
     feeCeiling: '0.001',
+    withdrawals: withdrawalReader,
     lanes: 2,
     mints,
     // A token that takes a fee is never swept, and says so in each round.
@@ -265,7 +267,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       expect(await rounds()).toBe(0)
     })
 
-    test.each(['BEFORE', 'AFTER'] as const)(
+    test.each(FAILURES)(
       'a worker that dies %s any step credits each once',
       async (failure) => {
         const { customer, address } = await newPlace()

@@ -43,7 +43,7 @@ export async function plansOf(chain: SolanaChain, facts: Facts, wanted: readonly
       return token === undefined ? [to] : [to, token.mint, associatedOf(to, token.mint, token.program)]
     }),
   )
-  return wanted.map((one) => planOf(chain, facts, accounts, one))
+  return wanted.map((destination) => planOf(chain, facts, accounts, destination))
 }
 
 const refused = (why: string) => ({ outcome: 'REFUSED', why }) as const

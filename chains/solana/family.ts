@@ -13,7 +13,7 @@ import { GAS_ASSET, mintsOf, solanaSweepWorth } from './chain.ts'
 import { depositKeyIn, depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { associatedOf } from './instructions.ts'
 import { signerOfKey, watched } from './keys.ts'
-import { nonceAccounts } from './lanes.ts'
+import { nonceAccounts, usedLanes } from './lanes.ts'
 import { parsePayment, SIGNATURE_FEE } from './transaction.ts'
 
 const ADAPTER = 'solana'
@@ -52,7 +52,7 @@ export const family: Family<SolanaSection> = {
 }
 
 async function connect(opening: Opening, section: SolanaSection): Promise<ConnectedNetwork> {
-  const { network, db, mode, signs, areGiven, given } = opening
+  const { network, db, mode, signs, withdrawals, areGiven, given } = opening
   const { fee_ceiling, mints, verify_rpc_url, deposit_key, sweep_cost_max, sweep_minimum } = section
   naming(`${network}.mints`, () => mintsOf(mints ?? {}))
   const sweepConfig = { sweepCostMax: sweep_cost_max, sweepMinimum: sweep_minimum }
@@ -73,7 +73,7 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
   const adapter = solanaAdapter(
     {
       ...{ rpcUrl, verifyRpcUrl, hotWallet, feeCeiling: fee_ceiling, lanes: section.lanes, mints, mode },
-      ...{ depositKey, areGiven, ...sweepConfig },
+      ...{ withdrawals, depositKey, areGiven, ...sweepConfig },
     },
     db,
   )
@@ -87,12 +87,16 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
       // A process without the words takes no address that they have not vouched for.
-      ...(words && { gave: (one) => words.derives(one) }),
+      ...(words && { gave: (given) => words.derives(given), areDerived: true }),
       ...(signs && {
-        foreignWallets: (used) =>
-          used.some((one) => nonceAccounts({ hotWallet, lanes: 0 }).includes(one as Address))
-            ? []
-            : used.slice(0, 1),
+        foreignWallets: {
+          async find() {
+            const used = await usedLanes(db)
+            const own = nonceAccounts({ hotWallet, lanes: 0 })
+            return used.some((account) => own.includes(account)) ? [] : used.slice(0, 1)
+          },
+          advice: 'configure its key, or name it in former_keys',
+        },
       }),
     },
   }

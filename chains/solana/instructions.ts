@@ -22,7 +22,7 @@ export const COMPUTE_BUDGET = address('ComputeBudget1111111111111111111111111111
 const RECENT_BLOCKHASHES = address('SysvarRecentB1ockHashes11111111111111111111')
 const RENT = address('SysvarRent111111111111111111111111111111111')
 
-const bytesOf = (one: Address): Buffer => Buffer.from(getAddressEncoder().encode(one))
+const bytesOf = (account: Address): Buffer => Buffer.from(getAddressEncoder().encode(account))
 const u32 = (value: number) => {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32LE(value)
@@ -44,10 +44,10 @@ const CREATE_WITH_SEED = 3
 const INITIALIZE_NONCE = 6
 const CREATE_IDEMPOTENT = 1
 
-const writable = (one: Address) => ({ address: one, role: AccountRole.WRITABLE }) as const
-const readonly = (one: Address) => ({ address: one, role: AccountRole.READONLY }) as const
-const signer = (one: Address) => ({ address: one, role: AccountRole.READONLY_SIGNER }) as const
-const payer = (one: Address) => ({ address: one, role: AccountRole.WRITABLE_SIGNER }) as const
+const writable = (account: Address) => ({ address: account, role: AccountRole.WRITABLE }) as const
+const readonly = (account: Address) => ({ address: account, role: AccountRole.READONLY }) as const
+const signer = (account: Address) => ({ address: account, role: AccountRole.READONLY_SIGNER }) as const
+const payer = (account: Address) => ({ address: account, role: AccountRole.WRITABLE_SIGNER }) as const
 
 /** Moves lamports between accounts of the system program. */
 export const transferSol = (from: Address, to: Address, lamports: bigint): Instruction => ({

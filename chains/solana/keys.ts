@@ -40,7 +40,7 @@ function keyBytesOf(text: string): Buffer | undefined {
   try {
     if (!text.startsWith('[')) return Buffer.from(base58.decode(text))
     const numbers = JSON.parse(text) as unknown[]
-    const isBytes = numbers.every((one) => Number.isInteger(one) && Number(one) >= 0 && Number(one) < 256)
+    const isBytes = numbers.every((byte) => Number.isInteger(byte) && Number(byte) >= 0 && Number(byte) < 256)
     return isBytes ? Buffer.from(numbers as number[]) : undefined
   } catch {
     return undefined

@@ -1,5 +1,5 @@
 import type { Address } from '@solana/addresses'
-import type { Transaction } from '../../src/db/database.ts'
+import type { Queryable, Transaction } from '../../src/db/database.ts'
 import { selectPayees } from '../../src/networks/network-transactions.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
 import { unknownSpends } from '../kit/unknown-spends.ts'
@@ -21,8 +21,8 @@ const LANES_MAX = 64
 const seedOf = (lane: number) => `bursar-nonce-${lane}`
 
 /**
- * All nonce accounts that a wallet may ever have had, by its address alone: they need no keys and no settings. Only those with
- * `signs` are made and used; the others may have been, with a higher `lanes`.
+ * All nonce accounts that a wallet may ever have had, by its address alone: they need no keys and no settings. Only those
+ * with `signs` are made and used; the others may have been, with a higher `lanes`.
  */
 export const laneAccounts = ({ hotWallet, lanes }: Pick<SolanaChain, 'hotWallet' | 'lanes'>) =>
   Array.from({ length: LANES_MAX }, (_, lane) => {
@@ -42,6 +42,14 @@ export const sweepAccounts = ({ hotWallet }: Pick<SolanaChain, 'hotWallet'>) =>
 
 export const nonceAccounts = (chain: Pick<SolanaChain, 'hotWallet' | 'lanes'>): Address[] =>
   [...laneAccounts(chain), ...sweepAccounts(chain)].map(({ account }) => account)
+
+/** The nonce accounts on record. */
+export async function usedLanes(db: Queryable): Promise<Address[]> {
+  const { rows } = await db.query<{ nonce_account: Address }>(
+    'select nonce_account from solana_lanes order by nonce_account',
+  )
+  return rows.map(({ nonce_account }) => nonce_account)
+}
 
 /** The lanes while one transaction signs. */
 export interface OpenLanes {
@@ -96,7 +104,7 @@ export async function openLanes(
   for (const lane of values) {
     const { nonceAccount, nonce } = lane
     const row = rows.get(nonceAccount)!
-    if (open.some((one) => one.nonceAccount === nonceAccount && one.nonce === nonce)) {
+    if (open.some((payment) => payment.nonceAccount === nonceAccount && payment.nonce === nonce)) {
       lanes.inFlight += 1
       continue
     }
@@ -144,8 +152,8 @@ const usedBefore = ({ nonce_account, used_nonce }: LaneRow, nonce: string): Wait
 const STRANGERS_MAX = 100
 
 /**
- * Why nothing may be signed: a lane was used by a transaction that this database does not know. It may have paid what is about
- * to be paid: a database that was restored from an older backup. Undefined where all are known; that is recorded then.
+ * Why nothing may be signed: a lane was used by a transaction that this database does not know. It may have paid what is
+ * about to be paid: a database that was restored from an older backup. Undefined where all are known; that is recorded then.
  */
 async function unknownSpend(
   tx: Transaction,

@@ -1,7 +1,7 @@
 import type { Address } from '@solana/addresses'
 import type { Database } from '../../src/db/database.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
-import type { SweepRound } from '../../src/networks/network.ts'
+import type { SweepRound } from '../../src/networks/sweep-round.ts'
 import {
   collectingFailures,
   endSweep,
@@ -51,10 +51,10 @@ export async function makeLanes(db: Database, chain: SolanaChain, round: SweepRo
       chain.rpc,
       under.map(({ crypto_tx_hash }) => crypto_tx_hash),
     )
-    const steps = await stepEach(under, sweepName, failed, async (one) => {
-      const status = standing.get(one.crypto_tx_hash)
-      if (status?.confirmationStatus === 'finalized') return end(db, chain, one, round)
-      return status == null && sendAgain(db, chain, one, round)
+    const steps = await stepEach(under, sweepName, failed, async (lane) => {
+      const status = standing.get(lane.crypto_tx_hash)
+      if (status?.confirmationStatus === 'finalized') return end(db, chain, lane, round)
+      return status == null && sendAgain(db, chain, lane, round)
     })
     return signed + steps
   })
@@ -94,24 +94,24 @@ async function signMissing(
  * Broadcasts bytes that the network does not know. They end as VOID where their block's hash is too old, the account is missing
  * and both stay so for a while: then another transaction makes it.
  */
-async function sendAgain(db: Database, chain: SolanaChain, one: Sweep, round: SweepRound): Promise<boolean> {
-  await send(chain, one)
+async function sendAgain(db: Database, chain: SolanaChain, lane: Sweep, round: SweepRound): Promise<boolean> {
+  await send(chain, lane)
   const { value: isValid } = await chain.rpc.call<{ value: boolean }>(
     'isBlockhashValid',
-    parse(one.raw_transaction).lifetime,
+    parse(lane.raw_transaction).lifetime,
     { commitment: 'processed' },
   )
-  if (isValid) return setState(db, one, 'BROADCAST')
-  const address = one.address as Address
+  if (isValid) return setState(db, lane, 'BROADCAST')
+  const address = lane.address as Address
   const accounts = await readAccounts(chain.rpc, [address])
   if (nonceOf(accounts.get(address), chain.hotWallet.address) !== undefined) return false
-  if (!(await isLost(db, one))) return false
-  return endSweep(db, NETWORK, one, { state: 'VOID', networkFee: feeIn(0n) }, round)
+  if (!(await isLost(db, lane))) return false
+  return endSweep(db, NETWORK, lane, { state: 'VOID', networkFee: feeIn(0n) }, round)
 }
 
-async function end(db: Database, chain: SolanaChain, one: Sweep, round: SweepRound): Promise<boolean> {
-  const made = await madeTransaction(chain.rpc, one.crypto_tx_hash)
+async function end(db: Database, chain: SolanaChain, lane: Sweep, round: SweepRound): Promise<boolean> {
+  const made = await madeTransaction(chain.rpc, lane.crypto_tx_hash)
   if (made === undefined) return false
   const state = made.err === null ? 'DONE' : 'FAILED'
-  return endSweep(db, NETWORK, one, { state, networkFee: feeIn(made.fee) }, round)
+  return endSweep(db, NETWORK, lane, { state, networkFee: feeIn(made.fee) }, round)
 }

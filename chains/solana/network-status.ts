@@ -7,8 +7,8 @@ import { nonceAccounts } from './lanes.ts'
 import { sumsAtAddresses } from './sweeps/holdings.ts'
 
 /**
- * The balances of the hot wallet at one slot, with the rent of its nonce accounts, which it can have back, and those of deposit
- * addresses. These are read first: what a sweep moves meanwhile counts twice, and is never missing.
+ * The balances of the hot wallet at one slot, with the rent of its nonce accounts, which it can have back, and those of
+ * deposit addresses. These are read first: what a sweep moves meanwhile counts twice, and is never missing.
  */
 export async function status(db: Database, chain: SolanaChain): Promise<NetworkStatus> {
   const { tokens } = await chain.facts()

@@ -6,8 +6,29 @@ import { NodeFailure } from '../../src/networks/node-failure.ts'
 /** A node's JSON-RPC. Every number in a reply is a string, as the node wrote it: lamports stay exact. */
 export type SolanaRpc = BitcoinRpc
 
-/** How the network judged a transaction: null for success. */
-export type TransactionError = unknown
+/** How the network judged a transaction: null for success; else what failed, by its name, or an instruction with its error. */
+export type TransactionError =
+  | null
+  | string
+  | { [name: string]: unknown; InstructionError?: [index: string, error: string | { Custom?: string }] }
+
+/** What failed, by its name. Of an instruction also its index, and the number where its program gave one. */
+export function failureIn(err: NonNullable<TransactionError>): {
+  name: string
+  index?: number
+  code?: string
+} {
+  if (typeof err === 'string') return { name: err }
+  if (err.InstructionError === undefined) return { name: Object.keys(err)[0] ?? 'unknown' }
+  const [index, error] = err.InstructionError
+  return typeof error === 'string'
+    ? { name: error, index: Number(index) }
+    : {
+        name: 'Custom',
+        index: Number(index),
+        ...(error.Custom !== undefined && { code: String(error.Custom) }),
+      }
+}
 
 export interface SignatureStatus {
   slot: string
@@ -24,11 +45,11 @@ export async function statusesOf(
 ): Promise<Map<string, SignatureStatus | null>> {
   const found = new Map<string, SignatureStatus | null>()
   for (let start = 0; start < signatures.length; start += STATUSES_MAX) {
-    const some = signatures.slice(start, start + STATUSES_MAX)
-    const { value } = await rpc.call<{ value: (SignatureStatus | null)[] }>('getSignatureStatuses', some, {
+    const wanted = signatures.slice(start, start + STATUSES_MAX)
+    const { value } = await rpc.call<{ value: (SignatureStatus | null)[] }>('getSignatureStatuses', wanted, {
       searchTransactionHistory: true,
     })
-    for (const [index, signature] of some.entries()) found.set(signature, value[index] ?? null)
+    for (const [index, signature] of wanted.entries()) found.set(signature, value[index] ?? null)
   }
   return found
 }
@@ -104,10 +125,11 @@ export const finalizedSlots = (rpc: SolanaRpc, first: bigint, last: bigint): Pro
 export async function blockAt(rpc: SolanaRpc, slot: string): Promise<MadeTransaction[]> {
   const options = { ...SHOWN, transactionDetails: 'full', rewards: false }
   const block = await rpc.call<{ transactions: ShownTransaction[] } | null>('getBlock', Number(slot), options)
-  const made = block?.transactions.map((one) => madeIn(one, slot)) ?? [undefined]
-  return made.map((one) => {
-    if (one === undefined) throw new NodeFailure(`the node of SOLANA does not have all of slot ${slot}`)
-    return one
+  const made = block?.transactions.map((transaction) => madeIn(transaction, slot)) ?? [undefined]
+  return made.map((transaction) => {
+    if (transaction === undefined)
+      throw new NodeFailure(`the node of SOLANA does not have all of slot ${slot}`)
+    return transaction
   })
 }
 
@@ -115,7 +137,10 @@ export async function blockAt(rpc: SolanaRpc, slot: string): Promise<MadeTransac
 export function changesOf(made: MadeTransaction, named: readonly Address[]) {
   const accounts = [...named, ...(made.loaded as Address[])]
   const lamports = new Map(
-    accounts.map((one, index) => [one, BigInt(made.after[index] ?? 0) - BigInt(made.before[index] ?? 0)]),
+    accounts.map((address, index) => [
+      address,
+      BigInt(made.after[index] ?? 0) - BigInt(made.before[index] ?? 0),
+    ]),
   )
   const tokens = new Map<Address, bigint>()
   for (const [balances, sign] of [
@@ -164,9 +189,9 @@ export async function signaturesOf(
 ): Promise<TouchingSignature[] | undefined> {
   const found: TouchingSignature[] = []
   for (let page = 0; page < pages; page++) {
-    const some = await signaturePage(rpc, account, until, found.at(-1)?.signature)
-    found.push(...some)
-    if (some.length === 0) return found
+    const signatures = await signaturePage(rpc, account, until, found.at(-1)?.signature)
+    found.push(...signatures)
+    if (signatures.length === 0) return found
   }
   return undefined
 }

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
-import type { ClaimedTransaction, MovedOnChain, PaidWithdrawal } from '../../src/networks/network.ts'
+import { doesNotPay } from '../kit/claims.ts'
+import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
+import type { MovedOnChain } from '../../src/networks/moved-on-chain.ts'
 import { selectPayees } from '../../src/networks/network-transactions.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, offChain, onChain, type SolanaChain } from './chain.ts'
@@ -44,9 +46,10 @@ async function requireSecond(
  */
 export async function claimTransaction(
   chain: SolanaChain,
-  { transfer_id, asset, amount, destination_address, raw_transaction }: PaidWithdrawal,
+  withdrawal: PaidWithdrawal,
   hash: string,
 ): Promise<ClaimedTransaction> {
+  const { asset, amount, destination_address, raw_transaction } = withdrawal
   const facts = await chain.facts()
   const { made } = await madeByWallet(chain, hash)
   const paid = paymentIn(made.raw)
@@ -59,13 +62,7 @@ export async function claimTransaction(
   const target = token === undefined ? to : associatedOf(to, token.mint, token.program)
   const wanted = { target, units: onChain(asset, amount), mint: token?.mint }
   if ((token === undefined && asset !== GAS_ASSET) || !isSamePayment(paid, wanted))
-    throw new Error(
-      `${hash} does not pay ${amount} ${asset} to ${destination_address}` +
-        (isItsNonce
-          ? `, and has its nonce: the worker signs it anew, or 'bursar withdrawal resolve ${transfer_id} --outcome sign-anew ` +
-            `--used-by ${hash}' does`
-          : ''),
-    )
+    throw doesNotPay(withdrawal, hash, isItsNonce)
   const claimed = { raw_transaction: made.raw, crypto_tx_hash: hash }
   if (raw_transaction === null)
     return { ...claimed, keep: (tx) => acknowledgeOn(tx, paid.nonceAccount, hash) }
@@ -96,10 +93,10 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   const addresses = isOurs ? [...(await accountsAmong(tx, shown.accounts)).values()] : []
   const atAddresses = (asset: string, changes: ReadonlyMap<Address, bigint>) =>
     addresses
-      .filter((one) => one.asset === asset)
+      .filter((held) => held.asset === asset)
       .reduce((sum, { account }) => sum + (changes.get(account) ?? 0n), 0n)
   const ownLamports =
-    [wallet, ...lanes].reduce((sum, one) => sum + (lamports.get(one) ?? 0n), 0n) +
+    [wallet, ...lanes].reduce((sum, address) => sum + (lamports.get(address) ?? 0n), 0n) +
     atAddresses(GAS_ASSET, lamports) +
     fee
   const ofTokens = [...facts.tokens].map(([asset, { mint, program }]) => {

@@ -1,25 +1,25 @@
+import type { Address } from '@solana/addresses'
 import type { Queryable } from '../../src/db/database.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../../src/networks/network.ts'
-import { NodeFailure } from '../../src/networks/node-failure.ts'
-import { NOTHING_ELSE, PERSON_JUDGES } from '../../src/networks/one-node.ts'
-import type { WaitingReason } from '../../src/networks/waiting.ts'
+import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
+import { type WaitingReason, refusedDestination } from '../../src/networks/waiting.ts'
 import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
+import { doubtOf, type SecondWord } from '../kit/second-word.ts'
 import { nonceOf, readAccounts } from './accounts.ts'
 import { feeIn, NETWORK, type SolanaChain } from './chain.ts'
+import { SYSTEM, TOKEN, TOKEN_2022 } from './instructions.ts'
 import {
   changesOf,
+  failureIn,
   madeTransaction,
   signaturesOf,
   statusesOf,
   type MadeTransaction,
   type SignatureStatus,
+  type SolanaRpc,
 } from './node.ts'
-import { refusalOf } from './sign.ts'
-import { parse, parsePayment, paymentIn, type ParsedPayment } from './transaction.ts'
-
-/** How long until a doubtful outcome is checked again. */
-const RECHECK_MS = 30_000
+import { parse, parsePayment, paymentIn, type ParsedPayment, type ParsedTransaction } from './transaction.ts'
 
 const hashesOf = ({ crypto_tx_hash, replaced }: Pick<BroadcastWithdrawal, 'crypto_tx_hash' | 'replaced'>) => [
   crypto_tx_hash,
@@ -34,7 +34,9 @@ export async function checkStatus(
 ): Promise<PaymentStatus[]> {
   await chain.facts()
   const standing = await statusesOf(chain.rpc, withdrawals.flatMap(hashesOf))
-  const nonceAccounts = withdrawals.flatMap((one) => paymentIn(one.raw_transaction)?.nonceAccount ?? [])
+  const nonceAccounts = withdrawals.flatMap(
+    (withdrawal) => paymentIn(withdrawal.raw_transaction)?.nonceAccount ?? [],
+  )
   // After the signatures: a transaction that is finalized in between is asked about again.
   const accounts = await readAccounts(chain.rpc, nonceAccounts)
   return Promise.all(
@@ -86,7 +88,7 @@ async function outcomeOf(
     // An answer of a node that lags: while the value is there, the bytes may be made yet.
     if (value === undefined || value === payment.nonce) return { state: 'MINED' }
     const err = JSON.stringify(made.err)
-    const doubt = await doubtOf(chain, hash, made.err)
+    const doubt = await doubtOfEnd(chain, hash, made.err)
     if (doubt !== undefined)
       return {
         state: 'UNRESOLVED',
@@ -97,10 +99,9 @@ async function outcomeOf(
       }
     return {
       state: 'FAILED',
-      refusal: refusalOf(withdrawal, `the network failed transaction ${hash}: ${err}`),
+      refusal: refusedDestination(withdrawal, `the network failed transaction ${hash}: ${err}`),
       networkFee: feeIn(made.fee),
-      // Code 1 of both programs: the wallet itself lacked the money.
-      ...(!/"Custom":"?1"?[,}]/.test(err) && { byRecipient: true as const }),
+      ...(!walletLackedMoney(shown, made.err) && { byRecipient: true as const }),
     }
   }
   const { lamports, tokens } = changesOf(made, shown.accounts)
@@ -118,31 +119,36 @@ async function outcomeOf(
   return { state: 'CONFIRMED', crypto_tx_hash: hash, crypto_tx_index: index, networkFee }
 }
 
-/**
- * Why the end of a transaction is not believed yet; undefined where the second node has the same. By a single node's false word, a
- * withdrawal would be paid and refunded, or paid twice.
- */
-async function doubtOf(
-  { second, mode }: SolanaChain,
+/** Code 1 of the programs that move money: the account that pays has too little. */
+const TOO_LITTLE = '1'
+const MOVES_MONEY: readonly Address[] = [SYSTEM, TOKEN, TOKEN_2022]
+
+function walletLackedMoney(
+  { instructions }: ParsedTransaction,
+  err: NonNullable<MadeTransaction['err']>,
+): boolean {
+  const { index, code } = failureIn(err)
+  return code === TOO_LITTLE && index !== undefined && MOVES_MONEY.includes(instructions[index]!.program)
+}
+
+/** Why the end of a transaction is not believed yet; undefined where the second node has the same. */
+function doubtOfEnd(
+  chain: SolanaChain,
   hash: string,
   err: MadeTransaction['err'],
   alone?: string,
 ): Promise<WaitingReason | undefined> {
-  const end = (of: MadeTransaction['err']) => (of === null ? 'was made' : `has failed: ${JSON.stringify(of)}`)
-  const says = `the node says that ${hash} ${end(err)}`
-  const recheckMs = RECHECK_MS
-  if (second === undefined)
-    return alone !== undefined && mode === 'sandbox'
-      ? undefined
-      : { code: 'UNRESOLVED', detail: `${says}; ${alone ?? PERSON_JUDGES}`, recheckMs }
-  const there = await madeTransaction(second, hash).catch((error: unknown) => {
-    if (!(error instanceof NodeFailure)) throw error
-    return undefined
-  })
-  if (there === undefined)
-    return { code: 'SECOND_NODE', detail: `${says}, and the second node cannot tell yet`, recheckMs }
-  if (JSON.stringify(there.err) === JSON.stringify(err)) return undefined
-  return { code: 'NODES_DISAGREE', detail: `${says}, and the second node says that it ${end(there.err)}` }
+  const endOf = (of: MadeTransaction['err']) =>
+    of === null ? 'was made' : `has failed: ${JSON.stringify(of)}`
+  const ask = async (second: SolanaRpc): Promise<SecondWord> => {
+    const there = await madeTransaction(second, hash)
+    if (there === undefined) return { waits: 'cannot tell yet' }
+    if (JSON.stringify(there.err) === JSON.stringify(err)) return undefined
+    return { differs: `says that it ${endOf(there.err)}` }
+  }
+  // A failure waits for a second word in a sandbox, too: its customer would be paid back for what may have been made.
+  const { second, mode } = alone === undefined ? { ...chain, mode: 'live' as const } : chain
+  return doubtOf({ second, mode }, `the node says that ${hash} ${endOf(err)}`, ask, alone)
 }
 
 const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
@@ -213,13 +219,14 @@ export async function usedBy(
     { network: NETWORK, transfer_id: withdrawal.transfer_id, hash },
     {
       isSamePayment: made.err === null && isSamePayment(paymentIn(made.raw), kept),
-      doubt: () => doubtOf(chain, hash, made.err, NOTHING_ELSE),
+      doubt: () => doubtOfEnd(chain, hash, made.err, NOTHING_ELSE),
     },
   )
 }
 
 /** Whether two transactions pay the same units of the same asset to the same account. */
 export const isSamePayment = (
-  one: ParsedPayment | undefined,
+  payment: ParsedPayment | undefined,
   { target, units, mint }: Pick<ParsedPayment, 'target' | 'units' | 'mint'>,
-): boolean => one !== undefined && one.target === target && one.units === units && one.mint === mint
+): boolean =>
+  payment !== undefined && payment.target === target && payment.units === units && payment.mint === mint

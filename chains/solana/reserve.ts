@@ -56,12 +56,12 @@ export async function reserve(
     }),
   ])
   const lanes = await openLanes(tx, chain, accounts, open)
-  for (const one of newestOfEach(open)) {
-    const nonce = nonceOf(accounts.get(one.nonceAccount), wallet)
+  for (const payment of newestOfEach(open)) {
+    const nonce = nonceOf(accounts.get(payment.nonceAccount), wallet)
     // Its nonce has moved: the balances have what it did.
-    if (nonce === undefined || nonce === one.nonce) deduct(spendable, facts, one)
+    if (nonce === undefined || nonce === payment.nonce) deduct(spendable, facts, payment)
   }
-  const owed = await owedOn(tx, NETWORK, withdrawals, chain.reserveAfterMs)
+  const owed = await owedOn(tx, NETWORK, chain.withdrawals, withdrawals)
   const money = moneyOf(spendable, unitPrice)
   return { lanes, spendable, pay: (withdrawal, cost) => payFrom(money, owed, withdrawal, cost) }
 }
@@ -81,7 +81,7 @@ const sweepsCostMax = ({ depositKeys, feeCeiling }: SolanaChain, { rentOfToken }
 
 /** Replacements have the nonce of the one before them: at most one of them is made. */
 const newestOfEach = (open: readonly ParsedPayment[]): Iterable<ParsedPayment> =>
-  new Map(open.map((one) => [`${one.nonceAccount} ${one.nonce}`, one])).values()
+  new Map(open.map((payment) => [`${payment.nonceAccount} ${payment.nonce}`, payment])).values()
 
 /** What the making of lanes takes that is under way, in lamports. */
 async function makingLanes(tx: Transaction): Promise<bigint> {
@@ -92,10 +92,10 @@ async function makingLanes(tx: Transaction): Promise<bigint> {
   return rows.reduce((sum, { amount }) => sum + onChain(GAS_ASSET, amount) + SIGNATURE_FEE, 0n)
 }
 
-function deduct(spendable: Map<string, bigint>, facts: Facts, one: ParsedPayment): void {
-  const rent = one.madeFor === undefined ? 0n : facts.rentOfToken(one.program)
-  const [asset] = [...facts.tokens].find(([, { mint }]) => mint === one.mint) ?? []
-  const native = one.mint === undefined ? one.units : 0n
-  deductFrom(spendable, GAS_ASSET, native + feeOf(one) + rent)
-  if (asset !== undefined) deductFrom(spendable, asset, one.units)
+function deduct(spendable: Map<string, bigint>, facts: Facts, payment: ParsedPayment): void {
+  const rent = payment.madeFor === undefined ? 0n : facts.rentOfToken(payment.program)
+  const [asset] = [...facts.tokens].find(([, { mint }]) => mint === payment.mint) ?? []
+  const native = payment.mint === undefined ? payment.units : 0n
+  deductFrom(spendable, GAS_ASSET, native + feeOf(payment) + rent)
+  if (asset !== undefined) deductFrom(spendable, asset, payment.units)
 }

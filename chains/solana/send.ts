@@ -1,10 +1,6 @@
 import { RpcError } from '../kit/json-rpc.ts'
-import type {
-  BroadcastAnswer,
-  BroadcastWithdrawal,
-  NetworkFee,
-  SignedTransaction,
-} from '../../src/networks/network.ts'
+import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { DestinationRefused } from '../../src/networks/node-failure.ts'
 import { feeIn, GAS_ASSET, type SolanaChain } from './chain.ts'
 import { plansOf } from './destinations.ts'
@@ -26,8 +22,8 @@ export async function broadcast(
 ): Promise<BroadcastAnswer[]> {
   await chain.facts()
   return Promise.all(
-    withdrawals.map((one) =>
-      send(chain, one).then(
+    withdrawals.map((sent) =>
+      send(chain, sent).then(
         () => ({ accepted: true }) as const,
         (error: unknown): BroadcastAnswer => {
           if (!(error instanceof RpcError)) throw error

@@ -1,11 +1,12 @@
 import type { Transaction } from '../../src/db/database.ts'
 import type { PaymentRefusal, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { inOrder } from '../../src/networks/in-order.ts'
-import { deferred, type WaitingReason } from '../../src/networks/waiting.ts'
+import { deferred, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { GAS_ASSET, type Facts, type SolanaChain } from './chain.ts'
 import { plansOf, type Plan } from './destinations.ts'
 import { aboveCeiling, priceMax, simulate, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
 import { keepUsed } from './lanes.ts'
+import { failureIn } from './node.ts'
 import { reserve, type Reservation } from './reserve.ts'
 import { feeOf, instructionsOf, signPayment, type SolanaPayment } from './transaction.ts'
 
@@ -95,7 +96,7 @@ async function decide(
     })
     const toTry = withdrawals.filter((_, index) => decisions[index] === undefined)
     if (toTry.length === 0 || round > ROUNDS_MAX)
-      return decisions.map((one) => one ?? deferred(noLaneLeft(reservation)))
+      return decisions.map((decision) => decision ?? deferred(noLaneLeft(reservation)))
     await Promise.all(
       toTry.map(async (withdrawal) => {
         const plan = plans[withdrawals.indexOf(withdrawal)] as Extract<Plan, { payment: unknown }>
@@ -117,30 +118,29 @@ const costOf = (chain: SolanaChain, tried: Tried | undefined, unitPrice: bigint)
 
 function endOf(plan: Plan, withdrawal: Withdrawal): Exclude<Decision, Tried> | undefined {
   if (!('outcome' in plan)) return undefined
-  return plan.outcome === 'REFUSED' ? { outcome: 'REFUSED', refusal: refusalOf(withdrawal, plan.why) } : plan
+  return plan.outcome === 'REFUSED'
+    ? { outcome: 'REFUSED', refusal: refusedDestination(withdrawal, plan.why) }
+    : plan
 }
 
-/** The refusal of a withdrawal whose destination the network does not pay. */
-export const refusalOf = (
-  { destination_address }: Pick<Withdrawal, 'destination_address'>,
-  message: string,
-): PaymentRefusal => ({
-  status_details: { invalid_destination_address: { message, destination_address } },
-})
-
 /** Errors of the runtime about the account that is paid, by their names. */
-const DESTINATION_ERRORS =
-  /"(InsufficientFundsForRent|InvalidRentPayingAccount|RentEpochModified|ReadonlyLamportChange|InvalidWritableAccount)"/
+const DESTINATION_ERRORS: ReadonlySet<string> = new Set([
+  'InsufficientFundsForRent',
+  'InvalidRentPayingAccount',
+  'RentEpochModified',
+  'ReadonlyLamportChange',
+  'InvalidWritableAccount',
+])
 
 /** Simulates a payment without its nonce. A failure says nothing about the recipient for good: the payment waits. */
 async function tryOut(chain: SolanaChain, payment: SolanaPayment, withdrawal: Withdrawal): Promise<Decision> {
   const trial = await simulate(chain, instructionsOf(payment))
   if (trial.err === null) return { payment, unitLimit: trial.unitLimit }
   const err = JSON.stringify(trial.err)
-  if (withdrawal.asset === GAS_ASSET && DESTINATION_ERRORS.test(err))
+  if (withdrawal.asset === GAS_ASSET && DESTINATION_ERRORS.has(failureIn(trial.err).name))
     return {
       outcome: 'REFUSED',
-      refusal: refusalOf(withdrawal, `the network refuses a transfer to it: ${err}`),
+      refusal: refusedDestination(withdrawal, `the network refuses a transfer to it: ${err}`),
     }
   const detail = `the payment would fail: ${err}`
   return deferred({ code: withdrawal.asset === GAS_ASSET ? 'NODE_REFUSED' : 'TOKEN_REFUSES', detail })

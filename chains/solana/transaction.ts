@@ -137,7 +137,7 @@ type Compiled = ReturnType<typeof compileTransaction>
 /** The signature of the first signer, who pays the fee, is the transaction's hash. */
 function signed(signers: readonly SolanaSigner[], compiled: Compiled): SignedTransaction {
   const message = compiled.messageBytes as unknown as Uint8Array
-  const made = signers.map((one) => [one.address, one.sign(message) as SignatureBytes] as const)
+  const made = signers.map((signer) => [signer.address, signer.sign(message) as SignatureBytes] as const)
   const signatures = { ...compiled.signatures, ...Object.fromEntries(made) }
   return {
     raw_transaction: Buffer.from(getTransactionEncoder().encode({ ...compiled, signatures })),

@@ -9,16 +9,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Account, Asset, Keypair, Memo, Operation, TransactionBuilder } from '@stellar/stellar-base'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { startStellarModel, type StellarModel } from '../../test/stellar-model.ts'
-import {
-  newCustomer,
-  ROW_MACS,
-  startTestService,
-  TEST_ORIGIN,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
+import { newCustomer, ROW_MACS, TEST_ORIGIN, type TestCustomer, ownTestService } from '../../test/support.ts'
 import { keptOf, order, readTransfer, settle, sumOn, work } from '../../test/payouts-on.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
@@ -33,17 +26,14 @@ import type { Networks } from '../../src/networks/network.ts'
 import { stellarAdapter } from './adapter.ts'
 import type { StellarConfig } from './chain.ts'
 import { accountIn, innerOf, laneKeys, muxed, paymentIn } from './envelope.ts'
+import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const ISSUER = newAccount()
 const TOKEN = `PYUSD:${ISSUER}`
 const FUNDS = { XLM: '5000', PYUSD: '3000' }
 
-let service: TestService
 let model: StellarModel
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 afterEach(async () => {
   await model.stop()
   await service.owner.query('delete from failed_transactions')
@@ -65,6 +55,7 @@ async function newWallet({ lanes = 3 } = {}) {
     hotWallet: { seed: hotWallet.secret() },
     lanes,
     feeCeiling: '0.01',
+    withdrawals: withdrawalReader,
     issuers: { PYUSD: ISSUER },
     pollMs: 10,
   }

@@ -18,9 +18,9 @@ import { broadcast, checkStatus, resend, usedBy } from './status.ts'
 const POLL_MS = 5_000
 
 /**
- * Withdrawals and deposits over STELLAR, by Horizon. EXPERIMENTAL: no node of Stellar runs in the tests, a model of its rules
- * stands in for one. Signed bytes are never replaced: they bid the fee ceiling, of which the network takes what the ledger's
- * other transactions pay, and end by their time bound.
+ * Withdrawals and deposits over STELLAR, by Horizon. EXPERIMENTAL: no node of Stellar runs in the tests, a model of its
+ * rules stands in for one. Signed bytes are never replaced: they bid the fee ceiling, of which the network takes what the
+ * ledger's other transactions pay, and end by their time bound.
  */
 export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdapter {
   const chain = openChain(config)
@@ -66,7 +66,9 @@ async function status(chain: StellarChain): Promise<NetworkStatus> {
   const amounts = (accounts: (typeof wallet)[]) =>
     Object.fromEntries(
       [...chain.assets].map(([symbol, asset]) => {
-        const held = accounts.map((one) => stroops((one && balanceOf(one, asset)?.balance) ?? '0'))
+        const held = accounts.map((account) =>
+          stroops((account && balanceOf(account, asset)?.balance) ?? '0'),
+        )
         return [symbol, decimalOf(held.reduce((sum, units) => sum + units, 0n))]
       }),
     )

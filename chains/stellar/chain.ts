@@ -6,6 +6,7 @@ import { NoSigningKey } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { laneKeys } from './envelope.ts'
 import { horizon, type Balance, type Horizon, type StellarAccount } from './horizon.ts'
+import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 /** STELLAR as the adapter's parts see it. Amounts are in stroops, a ten-millionth. */
 export interface StellarChain {
@@ -25,7 +26,7 @@ export interface StellarChain {
   feeCeiling: bigint
   /** Everything up to this ledger was reviewed by an operator. */
   firstLedger: number
-  reserveAfterMs: number | undefined
+  withdrawals: WithdrawalReader
 }
 
 export interface StellarConfig {
@@ -42,7 +43,7 @@ export interface StellarConfig {
   issuers?: Record<string, string> | undefined
   firstLedger?: number | undefined
   pollMs?: number
-  reserveAfterMs?: number
+  withdrawals: WithdrawalReader
 }
 
 export const GAS_ASSET = 'XLM'
@@ -71,7 +72,7 @@ export function openChain(config: StellarConfig): StellarChain {
     assets,
     feeCeiling: parseAmount(config.feeCeiling, DECIMALS)!,
     firstLedger: config.firstLedger ?? 0,
-    reserveAfterMs: config.reserveAfterMs,
+    withdrawals: config.withdrawals,
   }
 }
 
@@ -89,8 +90,8 @@ export const findAccount = (chain: StellarChain, account: string) =>
 
 /** An account's balance of an asset; undefined without a trustline. */
 export const balanceOf = ({ balances }: StellarAccount, asset: string): Balance | undefined =>
-  balances.find((one) =>
-    asset === 'native' ? one.asset_type === 'native' : `${one.asset_code}:${one.asset_issuer}` === asset,
+  balances.find((held) =>
+    asset === 'native' ? held.asset_type === 'native' : `${held.asset_code}:${held.asset_issuer}` === asset,
   )
 
 /** Half an XLM for each entry of an account, two of which are the account itself. */

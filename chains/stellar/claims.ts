@@ -1,17 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Queryable } from '../../src/db/database.ts'
-import type {
-  ClaimedTransaction,
-  MovedOnChain,
-  PaidWithdrawal,
-  PaymentOnChain,
-} from '../../src/networks/network.ts'
+import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
+import type { MovedOnChain, PaymentOnChain } from '../../src/networks/moved-on-chain.ts'
 import { asSecondHas, decimalOf, stroops, type StellarChain } from './chain.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { arrivalIn } from './deposits.ts'
 import { isOurs, muxed, paymentIn } from './envelope.ts'
 import { PAGE, type OperationRecord, type TransactionRecord } from './horizon.ts'
 import { feeOf, findTransaction, hashIn } from './status.ts'
+import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
 
 /**
  * The hot wallet's transaction that, by an operator's word, has paid a withdrawal: a payment that Bursar signed, and this
@@ -79,14 +76,13 @@ async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promi
     throw new Error(`${hash} wraps ${inner ?? 'what cannot be read'}: name the transaction in it`)
   if ((await unrecordedAmong(db, 'STELLAR', [hash])).length === 0) throw new Error(`${hash} is known`)
   const path = `/transactions/${hash}/operations?join=transactions&limit=${PAGE}`
-  for (const one of await chain.horizon.records<OperationRecord>(path)) {
-    const number = one.source_account === chain.address ? undefined : (await arrivalIn(chain, one))?.number
+  for (const record of await chain.horizon.records<OperationRecord>(path)) {
+    const number =
+      record.source_account === chain.address ? undefined : (await arrivalIn(chain, record))?.number
     if (number === undefined) continue
     const address = muxed(chain.address, number)
-    const { rowCount } = await db.query('select 1 from deposit_addresses where address = $1 limit 1', [
-      address,
-    ])
-    if (rowCount !== 0) throw new Error(`${hash} has paid the deposit address ${address}`)
+    if ((await depositAddressesAmong(db, [address])).size > 0)
+      throw new Error(`${hash} has paid the deposit address ${address}`)
   }
   const effects = await chain.horizon.records<Effect>(`/transactions/${hash}/effects?limit=${PAGE}`)
   const symbolOf = new Map([...chain.assets].map(([symbol, asset]) => [asset, symbol]))
@@ -114,7 +110,7 @@ async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promi
 
 const startingBalance = (effects: readonly Effect[], account: string): string =>
   (
-    effects.find((one) => one.type === 'account_created' && one.account === account) as
+    effects.find((effect) => effect.type === 'account_created' && effect.account === account) as
       | { starting_balance?: string }
       | undefined
   )?.starting_balance ?? '0'

@@ -5,6 +5,7 @@ import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import { stellarAdapter } from './adapter.ts'
 import { DECIMALS, type StellarConfig } from './chain.ts'
 import { laneKeys } from './envelope.ts'
+import { withdrawalReader, readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const LANES = 3
 
@@ -22,6 +23,7 @@ async function start(): Promise<World> {
     hotWallet: { seed: hotWallet.secret() },
     lanes: LANES,
     feeCeiling: '0.01',
+    withdrawals: withdrawalReader,
     issuers: { PYUSD: issuer },
     pollMs: 10,
   }
@@ -50,7 +52,7 @@ async function start(): Promise<World> {
     tokens: new Map([['STELLAR', config.issuers!]]),
     depth: 1,
     open: (db, { reserveAfterMs } = {}) =>
-      stellarAdapter({ ...config, ...(reserveAfterMs !== undefined && { reserveAfterMs }) }, db),
+      stellarAdapter({ ...config, withdrawals: readerOfWithdrawals(reserveAfterMs) }, db),
     async somebody() {
       const account = Keypair.random().publicKey()
       model.open(account, '1', { [token]: '0' })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../src/db/database.ts'
-import type { DepositScan, DepositVerdict, FoundDeposit, NewAddress } from '../../src/networks/network.ts'
+import type { NewAddress } from '../../src/networks/network.ts'
+import type { DepositScan, DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { stroops, type StellarChain } from './chain.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
@@ -15,7 +16,8 @@ import { hashIn } from './status.ts'
 
 /**
  * The number of an address, from its record's id, so that it is found again without the database. Some two of a million
- * addresses share a number with a probability of 1 in 18 million; a deposit there is credited to the older one.
+ * addresses share a number with a probability of 1 in 18 million; a deposit there is credited to nobody
+ * until a person has looked at it.
  */
 const numberOf = (id: string): string =>
   (createHash('sha256').update(id).digest().readBigUInt64BE() >> 1n).toString()
@@ -113,11 +115,11 @@ async function verdictOn(
   )
   if (records.length === 0) return waits(`has no transaction ${hash}`)
   const there = (await depositsIn(db, second, records)).some(
-    (one) =>
-      one.crypto_tx_index === crypto_tx_index &&
-      one.address === address &&
-      one.asset === asset &&
-      stroops(one.amount) === stroops(amount),
+    (record) =>
+      record.crypto_tx_index === crypto_tx_index &&
+      record.address === address &&
+      record.asset === asset &&
+      stroops(record.amount) === stroops(amount),
   )
   if (there) return { verdict: 'AGREES' }
   const detail = `the second Horizon has no payment of ${amount} ${asset} to ${address} in ${hash}`
@@ -135,44 +137,45 @@ async function depositsIn(
 ): Promise<FoundDeposit[]> {
   const symbolOf = new Map([...chain.assets].map(([symbol, asset]) => [asset, symbol]))
   const found: (FoundDeposit & { own: string | undefined })[] = []
-  for (const one of records) {
-    const arrived = await arrivalIn(chain, one)
+  for (const record of records) {
+    const arrived = await arrivalIn(chain, record)
     const asset = arrived && symbolOf.get(arrived.asset)
     if (arrived === undefined || asset === undefined) continue
     found.push({
       address: muxed(chain.address, arrived.number),
       asset,
       amount: arrived.amount,
-      crypto_tx_hash: one.transaction_hash,
+      crypto_tx_hash: record.transaction_hash,
       // The lowest twelve bits of an operation's id are its place in the transaction, from 1 on.
-      crypto_tx_index: String((BigInt(one.id) & 0xfffn) - 1n),
-      block: { number: BigInt(one.id) >> 32n, hash: `ledger ${BigInt(one.id) >> 32n}` },
-      own: one.source_account === chain.address ? hashIn(chain, one.transaction!) : undefined,
+      crypto_tx_index: String((BigInt(record.id) & 0xfffn) - 1n),
+      block: { number: BigInt(record.id) >> 32n, hash: `ledger ${BigInt(record.id) >> 32n}` },
+      own: record.source_account === chain.address ? hashIn(chain, record.transaction!) : undefined,
     })
   }
-  const hashes = found.flatMap((one) => one.own ?? [])
+  const hashes = found.flatMap((deposit) => deposit.own ?? [])
   const byHand = new Set(await unrecordedAmong(db, 'STELLAR', hashes))
-  return found.flatMap(({ own, ...one }) => (own !== undefined && byHand.has(own) ? [] : one))
+  return found.flatMap(({ own, ...deposit }) => (own !== undefined && byHand.has(own) ? [] : deposit))
 }
 
 /** What an operation has brought to the account, and for which number; undefined where it brought nothing to one. */
 export async function arrivalIn(
   chain: StellarChain,
-  one: OperationRecord,
+  record: OperationRecord,
 ): Promise<{ asset: string; amount: string; number: string } | undefined> {
-  if (!one.transaction_successful || one.transaction === undefined) return undefined
-  const isMerge = one.type === 'account_merge'
-  if (!isMerge && !one.type.startsWith('path_payment') && one.type !== 'payment') return undefined
-  if ((isMerge ? one.into : one.to) !== chain.address) return undefined
-  const { memo_type, memo } = one.transaction
-  const number = (isMerge ? one.into_muxed_id : one.to_muxed_id) ?? (memo_type === 'id' ? memo : undefined)
+  if (!record.transaction_successful || record.transaction === undefined) return undefined
+  const isMerge = record.type === 'account_merge'
+  if (!isMerge && !record.type.startsWith('path_payment') && record.type !== 'payment') return undefined
+  if ((isMerge ? record.into : record.to) !== chain.address) return undefined
+  const { memo_type, memo } = record.transaction
+  const number =
+    (isMerge ? record.into_muxed_id : record.to_muxed_id) ?? (memo_type === 'id' ? memo : undefined)
   if (number === undefined) return undefined
   if (!isMerge) {
-    const asset = one.asset_type === 'native' ? 'native' : `${one.asset_code}:${one.asset_issuer}`
-    return { asset, amount: one.amount!, number }
+    const asset = record.asset_type === 'native' ? 'native' : `${record.asset_code}:${record.asset_issuer}`
+    return { asset, amount: record.amount!, number }
   }
   const effects = await chain.horizon.records<{ type: string; account: string; amount: string }>(
-    `/operations/${one.id}/effects`,
+    `/operations/${record.id}/effects`,
   )
   const credited = effects.find(
     ({ type, account }) => type === 'account_credited' && account === chain.address,

@@ -17,8 +17,9 @@ import { stellarMemo } from '../../src/contract/addresses/destination-rules.ts'
 import type { SignedTransaction } from '../../src/networks/network.ts'
 
 /**
- * Signed payments. Each is one payment of the hot wallet, numbered by a lane and wrapped in a fee bump that the hot wallet pays.
- * The hash is that of the inner transaction, which stays the same whoever wraps it: only one of its wrappings can be made.
+ * Signed payments. Each is one payment of the hot wallet, numbered by a lane and wrapped in a fee bump that the hot wallet
+ * pays. The hash is that of the inner transaction, which stays the same whoever wraps it: only one of its wrappings can be
+ * made.
  */
 
 /** What signed bytes pay, and until when they can be made. */

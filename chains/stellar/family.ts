@@ -46,7 +46,7 @@ export const family: Family<StellarSection> = {
 }
 
 async function connect(opening: Opening, section: StellarSection): Promise<ConnectedNetwork> {
-  const { network, db, mode, given } = opening
+  const { network, db, mode, withdrawals, given } = opening
   const { network_passphrase, issuers = {} } = section
   const passphrase = network_passphrase ?? (mode === 'live' ? Networks.PUBLIC : Networks.TESTNET)
   if ((passphrase === String(Networks.PUBLIC)) !== (mode === 'live'))
@@ -82,6 +82,7 @@ async function connect(opening: Opening, section: StellarSection): Promise<Conne
     lanes: section.lanes,
     feeCeiling: section.fee_ceiling,
     issuers,
+    withdrawals,
     firstLedger: section.first_ledger,
   }
   return {
@@ -92,7 +93,7 @@ async function connect(opening: Opening, section: StellarSection): Promise<Conne
     hasSecondNode: section.verify_rpc_url !== undefined,
     isExperimental: true,
     keys: {
-      gave: (one) => !one.derivation.startsWith('muxed/') || accountIn(one.address).account === address,
+      gave: (given) => !given.derivation.startsWith('muxed/') || accountIn(given.address).account === address,
     },
   }
 }

@@ -2,8 +2,8 @@ import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
 import { WrongChain } from '../../src/networks/chain-of-mode.ts'
 
 /**
- * Horizon's REST interface: nine requests, each with the few fields that are read. The client of `@stellar/stellar-sdk` brings
- * axios, an event source and Soroban for the same requests, so this is `fetch`.
+ * Horizon's REST interface: nine requests, each with the few fields that are read. The client of `@stellar/stellar-sdk`
+ * brings axios, an event source and Soroban for the same requests, so this is `fetch`.
  */
 
 const TIMEOUT_MS = 15_000

@@ -1,10 +1,16 @@
 import type { Transaction } from '../../src/db/database.ts'
 import { addressRefusal, memoRefusal } from '../../src/contract/addresses/destination-rules.ts'
 import { inOrder } from '../../src/networks/in-order.ts'
-import type { NetworkFee, Signing, Withdrawal } from '../../src/networks/network.ts'
+import type { Signing, Withdrawal } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { selectPaying, selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import { DestinationRefused, NodeRefusal } from '../../src/networks/node-failure.ts'
-import { deferred, reasonOfFailure, type WaitingReason } from '../../src/networks/waiting.ts'
+import {
+  deferred,
+  reasonOfFailure,
+  type WaitingReason,
+  refusedDestination,
+} from '../../src/networks/waiting.ts'
 import { deduct, owedFirst, owedOn, spend, whyShort, type Money } from '../kit/owed-first.ts'
 import {
   ACCOUNT_MINIMUM,
@@ -21,6 +27,7 @@ import { accountIn, isOurs, paymentIn, signPayment } from './envelope.ts'
 import type { StellarAccount } from './horizon.ts'
 import { provenUserOf, VALID_SECONDS } from './status.ts'
 import { whyBlocked } from './unknown-spends.ts'
+import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
 
 /** The base fees of a wrapped payment: one for its operation, one for the wrapping. */
 const FEES = 2n
@@ -76,7 +83,7 @@ export async function sign(
   if ('code' in opened) return withdrawals.map(() => deferred(opened))
   const { wallet, left, places, closedAt } = opened
   const before = await passedBefore(tx, chain, withdrawals)
-  const owed = await owedOn(tx, 'STELLAR', withdrawals, chain.reserveAfterMs)
+  const owed = await owedOn(tx, 'STELLAR', chain.withdrawals, withdrawals)
   const judged = new Map<Withdrawal, Judged>()
   /** Those that are neither refused nor deferred, with their places, where the others are decided. */
   const decide = () => {
@@ -258,7 +265,7 @@ async function judge(
   const { asset, amount, destination_address, memo } = withdrawal
   const refused = (message: string): Judged => ({
     outcome: 'REFUSED',
-    refusal: { status_details: { invalid_destination_address: { message, destination_address } } },
+    refusal: refusedDestination(withdrawal, message),
   })
   const destination = { address: destination_address, asset, ...(memo !== null && { memo }) }
   const rule = addressRefusal('STELLAR', destination) ?? refusesDestination(chain, destination_address)
@@ -267,7 +274,7 @@ async function judge(
   if (memoFault !== undefined) return refused(`the memo ${memoFault}`)
   try {
     const { account: to, id } = accountIn(destination_address)
-    if (to === chain.address && !(await isGiven(tx, destination_address)))
+    if (to === chain.address && (await depositAddressesAmong(tx, [destination_address])).size === 0)
       return refused('it is of the wallet that withdrawals are paid from, and nobody has it')
     const account = to === chain.address ? wallet : await findAccount(chain, to)
     if (asset !== GAS_ASSET) {
@@ -295,9 +302,6 @@ async function judge(
     return deferred(reasonOfFailure(error))
   }
 }
-
-const isGiven = async (tx: Transaction, address: string): Promise<boolean> =>
-  (await tx.query('select 1 from deposit_addresses where address = $1 limit 1', [address])).rowCount !== 0
 
 /** Why an account cannot take an amount of a token. */
 function tokenFault(

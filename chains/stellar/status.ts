@@ -3,15 +3,16 @@ import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
   EndedTransaction,
-  NetworkFee,
   NonceEnd,
   PaymentStatus,
 } from '../../src/networks/network.ts'
+import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
-import { NOTHING_ELSE, PERSON_JUDGES } from '../../src/networks/one-node.ts'
-import { reasonOfFailure, type WaitingReason } from '../../src/networks/waiting.ts'
+import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
+import { reasonOfFailure, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { mayBeMined } from '../kit/nonce-used.ts'
+import { doubtOf } from '../kit/second-word.ts'
 import { decimalOf, GAS_ASSET, type StellarChain } from './chain.ts'
 import { innerOf, isOurs, paymentIn } from './envelope.ts'
 import { HorizonRefusal, PAGE, type StellarAccount, type TransactionRecord } from './horizon.ts'
@@ -45,7 +46,8 @@ export async function checkStatus(
 ): Promise<PaymentStatus[]> {
   const newest = await chain.horizon.root()
   const statuses: PaymentStatus[] = []
-  for (const one of withdrawals) statuses.push(await judgeAlone(() => statusOf(chain, one, newest)))
+  for (const withdrawal of withdrawals)
+    statuses.push(await judgeAlone(() => statusOf(chain, withdrawal, newest)))
   return statuses
 }
 
@@ -70,7 +72,7 @@ async function statusOf(
 /** A failure refunds the withdrawal. By one Horizon's false word, the withdrawal would be both paid and refunded. */
 async function believed(chain: StellarChain, hash: string, outcome: PaymentStatus): Promise<PaymentStatus> {
   if (outcome.state !== 'FAILED') return outcome
-  const reason = await doubtOf(chain, hash)
+  const reason = await doubtOfFailure(chain, hash)
   if (reason === undefined) return outcome
   const { networkFee } = outcome
   return {
@@ -82,22 +84,13 @@ async function believed(chain: StellarChain, hash: string, outcome: PaymentStatu
   }
 }
 
-/** Why a failure is not believed yet; undefined where the second Horizon has it, too. */
-async function doubtOf(chain: StellarChain, hash: string): Promise<WaitingReason | undefined> {
-  const says = `Horizon says that ${hash} failed`
-  if (chain.second === undefined)
-    return {
-      code: 'UNRESOLVED',
-      detail: `${says}; ${PERSON_JUDGES}`,
-    }
-  const record = await findTransaction({ ...chain, horizon: chain.second }, hash).catch((error: unknown) => {
-    if (!(error instanceof NodeFailure)) throw error
+/** Why a failure is not believed yet, in a sandbox neither; undefined where the second Horizon has it, too. */
+const doubtOfFailure = (chain: StellarChain, hash: string): Promise<WaitingReason | undefined> =>
+  doubtOf({ second: chain.second, mode: 'live' }, `Horizon says that ${hash} failed`, async (horizon) => {
+    const record = await findTransaction({ ...chain, horizon }, hash)
+    if (record === undefined) return { waits: 'cannot tell yet' }
+    return record.successful ? { differs: 'says that it succeeded' } : undefined
   })
-  if (record === undefined)
-    return { code: 'SECOND_NODE', detail: `${says}, and the second Horizon cannot tell yet` }
-  if (!record.successful) return undefined
-  return { code: 'NODES_DISAGREE', detail: `${says}, and the second Horizon says that it succeeded` }
-}
 
 /** For how long signed bytes can be made, by the close times of ledgers. */
 export const VALID_SECONDS = 300n
@@ -151,10 +144,10 @@ function outcomeOf(
   if (record.successful)
     return { state: 'CONFIRMED', crypto_tx_hash, crypto_tx_index: OPERATION_INDEX, ...fee }
   const message = `the network refused the payment: ${operation ?? code}`
-  const byRecipient = BY_RECIPIENT.some((one) => operation?.endsWith(one) === true)
+  const byRecipient = BY_RECIPIENT.some((code) => operation?.endsWith(code) === true)
   return {
     state: 'FAILED',
-    refusal: { status_details: { invalid_destination_address: { message, destination_address } } },
+    refusal: refusedDestination({ destination_address }, message),
     ...fee,
     ...(byRecipient && { byRecipient }),
   }
@@ -178,7 +171,9 @@ interface AnyResult {
 
 // ---------------------------------------------------------------------------------------------- bytes that have ended
 
-const PASSED = /^time bound passed in ledger ([0-9]+)$/
+/** What is recorded of bytes whose time bound has passed, where other bytes have the hash of what used their number. */
+const ledgerPast = (newest: string | number | bigint) => `ledger:${newest}`
+const isLedger = (usedBy: string) => usedBy.startsWith('ledger:')
 
 /**
  * Whether kept bytes can never be made. Two things prove it. Another transaction has their sequence number: its bytes, signed
@@ -206,7 +201,7 @@ async function endOf(chain: StellarChain, withdrawal: BroadcastWithdrawal): Prom
   // Once more, now that the ledger is known to be in: only what it has after that counts.
   if ((await findTransaction(chain, crypto_tx_hash)) !== undefined)
     return mayBeMined('it is in a ledger after all')
-  return { state: 'VOID', usedBy: `time bound passed in ledger ${newest}` }
+  return { state: 'VOID', usedBy: ledgerPast(newest) }
 }
 
 /** Most pages of a lane's transactions that are looked through, the newest first. */
@@ -225,7 +220,7 @@ async function userOf(chain: StellarChain, lane: string, sequence: bigint): Prom
       if (extractBaseAddress(inner.source) !== lane || BigInt(inner.sequence) > sequence) continue
       if (BigInt(inner.sequence) < sequence) return undefined
       const hash = inner.hash()
-      const isSigned = inner.signatures.some((one) => key.verify(hash, one.signature()))
+      const isSigned = inner.signatures.some((signature) => key.verify(hash, signature.signature()))
       return isSigned ? hash.toString('hex') : undefined
     }
     if (records.length < PAGE) return undefined
@@ -257,9 +252,9 @@ export async function usedBy(
     return mayBeMined(`${withdrawal.crypto_tx_hash} is in a ledger, and may pay it`)
   const end = await endOf(chain, withdrawal)
   if (end === undefined) return mayBeMined('it may be made yet: neither its number nor its time has passed')
-  if (end.state === 'VOID' && end.usedBy !== what && !(PASSED.test(end.usedBy) && PASSED.test(what)))
+  if (end.state === 'VOID' && end.usedBy !== what && !(isLedger(end.usedBy) && isLedger(what)))
     // Its time passed, and since then its number was used: both prove it.
-    return PASSED.test(what) ? end : mayBeMined(`${end.usedBy} ended it, and not ${what}`)
+    return isLedger(what) ? end : mayBeMined(`${end.usedBy} ended it, and not ${what}`)
   return end
 }
 

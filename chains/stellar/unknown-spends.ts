@@ -20,8 +20,9 @@ const PAYS_NOBODY = new Set([
 ])
 
 /**
- * Why nothing may be signed: Horizon is behind, or the wallet has sent what this database does not know. After an older backup
- * was restored, such a transaction may have paid a withdrawal that is about to be paid again. Remembers how far it has looked.
+ * Why nothing may be signed: Horizon is behind, or the wallet has sent what this database does not know. After an older
+ * backup was restored, such a transaction may have paid a withdrawal that is about to be paid again. Remembers how far it
+ * has looked.
  */
 export async function whyBlocked(tx: Transaction, chain: StellarChain): Promise<WaitingReason | undefined> {
   const { closedAt, history_latest_ledger: newest } = await chain.horizon.root()
@@ -44,8 +45,8 @@ export async function whyBlocked(tx: Transaction, chain: StellarChain): Promise<
   for (let page = 1; page <= PAGES_MAX; page++) {
     const path = `/accounts/${chain.address}/transactions?cursor=${from}&order=asc&limit=${PAGE}`
     const records = await chain.horizon.records<TransactionRecord>(path)
-    const spends = records.filter((one) => isSpend(chain, one))
-    const hashes = spends.map((one) => hashIn(chain, one) ?? one.hash)
+    const spends = records.filter((record) => isSpend(chain, record))
+    const hashes = spends.map((spend) => hashIn(chain, spend) ?? spend.hash)
     const unrecorded = new Set(await unrecordedAmong(tx, 'STELLAR', hashes))
     const [unknown, ...others] = spends.filter((_, index) => unrecorded.has(hashes[index]!))
     if (unknown !== undefined)

@@ -94,8 +94,8 @@ export interface Field {
 export type Values = Readonly<Record<string, string>>
 
 /**
- * A button that makes one call of the API, with the fields that the call needs and the call as curl beside it. A failure is shown
- * at the button.
+ * A button that makes one call of the API, with the fields that the call needs and the call as curl beside it. A failure is
+ * shown at the button.
  */
 export function Action<T>({
   call,
@@ -202,9 +202,9 @@ const Input = ({ of: field, value, set }: { of: Field; value: string; set: (valu
       />
     ) : (
       <select value={value} onChange={({ currentTarget }) => set(currentTarget.value)}>
-        {field.of.map((one) => (
-          <option key={one} value={one}>
-            {inWords(one)}
+        {field.of.map((choice) => (
+          <option key={choice} value={choice}>
+            {inWords(choice)}
           </option>
         ))}
       </select>

@@ -41,8 +41,8 @@ export const remove = (path: string): Call => ({ method: 'DELETE', path })
 function pathOf({ path, query = {} }: Call): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
-    for (const one of Array.isArray(value) ? (value as string[]) : [value as Value])
-      if (one !== undefined && one !== '') parameters.append(name, String(one))
+    for (const part of Array.isArray(value) ? (value as string[]) : [value as Value])
+      if (part !== undefined && part !== '') parameters.append(name, String(part))
   const text = parameters.toString()
   return path + (text === '' ? '' : `?${text}`)
 }

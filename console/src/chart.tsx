@@ -55,11 +55,11 @@ function useChart(
         ...axis,
         size: 34,
         space: 75,
-        values: (_, at, __, ___, apart) =>
+        values: (_, marks, __, ___, apart) =>
           // Marks within a second would repeat their text.
-          at
-            .map((one) => timeText(one, apart))
-            .map((text, index, all) => (text === all[index - 1] ? '' : text)),
+          marks
+            .map((mark) => timeText(mark, apart))
+            .map((text, index, texts) => (text === texts[index - 1] ? '' : text)),
       }
       const amounts: uPlot.Axis = {
         ...axis,
@@ -67,7 +67,7 @@ function useChart(
         values: (_, marks) => marks.map((mark) => groupDigits(String(Number(mark.toPrecision(10))))),
       }
       const { options, data } = make({ colour, time, amounts })
-      const utc = (at: number) => uPlot.tzDate(new Date(at * 1000), 'Etc/UTC')
+      const utc = (epochSeconds: number) => uPlot.tzDate(new Date(epochSeconds * 1000), 'Etc/UTC')
       chart = new uPlot({ ...options, tzDate: utc, width: element.clientWidth }, data, element)
     }
     draw()
@@ -188,13 +188,13 @@ interface Columns {
 function withGaps(candles: readonly Candle[], length: number): Columns {
   const columns: Columns = { at: [], open: [], high: [], low: [], close: [] }
   for (const { timestamp, open, high, low, close } of candles) {
-    const at = seconds(timestamp)
+    const start = seconds(timestamp)
     const before = columns.at.at(-1)
-    if (before !== undefined && at > before + length) {
+    if (before !== undefined && start > before + length) {
       columns.at.push(before + length)
       for (const column of [columns.open, columns.high, columns.low, columns.close]) column.push(null)
     }
-    columns.at.push(at)
+    columns.at.push(start)
     columns.open.push(Number(open))
     columns.high.push(Number(high))
     columns.low.push(Number(low))

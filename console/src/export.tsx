@@ -33,8 +33,8 @@ export const readerOf =
   async (ids: readonly (string | undefined)[]): Promise<void> => {
     if (!may(scope)) return
     const missing = [...new Set(ids)].filter((id) => id !== undefined && !found.has(id)) as string[]
-    for (let at = 0; at < missing.length; at += IDS_MAX) {
-      const query = { ids: missing.slice(at, at + IDS_MAX), limit: IDS_MAX }
+    for (let start = 0; start < missing.length; start += IDS_MAX) {
+      const query = { ids: missing.slice(start, start + IDS_MAX), limit: IDS_MAX }
       const { items } = await send<Page<T>>(get(path, query))
       for (const item of items) found.set(item.id, item)
     }

@@ -16,7 +16,7 @@ export function sumOf(amounts: readonly string[]): string {
     return BigInt(whole + rest.padEnd(places, '0'))
   })
   return formatAmount(
-    units.reduce((sum, one) => sum + one, 0n),
+    units.reduce((sum, amount) => sum + amount, 0n),
     places,
   )
 }
@@ -74,7 +74,7 @@ export const dayOf = (timestamp: string): string => DAY.format(new Date(timestam
 export const timeOf = (timestamp: string, precise: boolean): string => timestamp.slice(11, precise ? 23 : 19)
 
 /** A moment as text. */
-export const moment = (at: string): string => `${dayOf(at)}, ${timeOf(at, false)} UTC`
+export const moment = (timestamp: string): string => `${dayOf(timestamp)}, ${timeOf(timestamp, false)} UTC`
 
 const LOCAL = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
 
@@ -92,13 +92,13 @@ const UNITS = [
 /** How long ago a moment was, or how far away it is, as people say it: `3 hours ago`. `now` in milliseconds. */
 export function ago(timestamp: string, now: number): string {
   const seconds = Math.round((Date.parse(timestamp) - now) / 1000)
-  const [unit, length] = UNITS.find(([, one]) => Math.abs(seconds) >= one) ?? UNITS[3]
+  const [unit, length] = UNITS.find(([, shortest]) => Math.abs(seconds) >= shortest) ?? UNITS[3]
   return RELATIVE.format(Math.trunc(seconds / length), unit)
 }
 
 /** A length of time in its largest unit, as people say it: `3 minutes`. */
 export function lengthOf(seconds: number): string {
-  const [unit, length] = UNITS.find(([, one]) => Math.round(seconds) >= one) ?? UNITS[3]
+  const [unit, length] = UNITS.find(([, shortest]) => Math.round(seconds) >= shortest) ?? UNITS[3]
   const style = { style: 'unit', unit, unitDisplay: 'long', maximumFractionDigits: 0 } as const
   return new Intl.NumberFormat('en', style).format(Math.trunc(seconds / length) || 1)
 }
@@ -114,8 +114,8 @@ export const PERIODS = ['Today', 'This month', 'Last month'] as const
 export function daysOf(period: (typeof PERIODS)[number], now: number): Days {
   const date = new Date(now)
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
-  const text = (...of: [year: number, month: number, day: number]) =>
-    new Date(Date.UTC(...of)).toISOString().slice(0, 10)
+  const text = (...date: [year: number, month: number, day: number]) =>
+    new Date(Date.UTC(...date)).toISOString().slice(0, 10)
   if (period === 'Today') return { from: text(year, month, day), before: text(year, month, day + 1) }
   const first = period === 'This month' ? month : month - 1
   return { from: text(year, first, 1), before: text(year, first + 1, 1) }

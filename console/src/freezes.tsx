@@ -44,9 +44,9 @@ export function Freezes({ profileId, changed }: { profileId?: string; changed?: 
   const isStillSigning = useSignal(false)
   if (!may('operators:read_freeze')) return null
   const found = data.value?.items.filter(
-    (one) => one.profile_id === undefined || one.profile_id === profileId,
+    (freeze) => freeze.profile_id === undefined || freeze.profile_id === profileId,
   )
-  const isFrozen = found?.some((one) => one.profile_id === profileId && one.reason === 'OPERATOR')
+  const isFrozen = found?.some((freeze) => freeze.profile_id === profileId && freeze.reason === 'OPERATOR')
   const target = profileId === undefined ? 'this customer' : 'this profile'
   const again = () => {
     readAgain()
@@ -55,11 +55,11 @@ export function Freezes({ profileId, changed }: { profileId?: string; changed?: 
   return (
     <>
       <Failure of={error.value} />
-      {found?.map((one) => (
-        <div key={`${one.profile_id} ${one.reason}`} class="failure">
-          {profileId !== undefined && one.profile_id === undefined && 'The whole customer: '}
-          <Frozen reason={one.reason} detail={one.detail} since={one.created_at} />
-          <EndOfFreeze of={one} again={again} />
+      {found?.map((freeze) => (
+        <div key={`${freeze.profile_id} ${freeze.reason}`} class="failure">
+          {profileId !== undefined && freeze.profile_id === undefined && 'The whole customer: '}
+          <Frozen reason={freeze.reason} detail={freeze.detail} since={freeze.created_at} />
+          <EndOfFreeze of={freeze} again={again} />
         </div>
       ))}
       {isStillSigning.value && (

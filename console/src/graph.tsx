@@ -43,7 +43,7 @@ export function Graph({
   const step = down ? BOX.height + APART.narrow : BOX.width + APART.wide
   const length = step * (places.length - 1) + (down ? BOX.height : BOX.width)
   const [width, height] = down ? [BOX.width + 40, length] : [length, BOX.height]
-  const at = (index: number) => (down ? { x: 20, y: index * step } : { x: index * step, y: 0 })
+  const placeAt = (index: number) => (down ? { x: 20, y: index * step } : { x: index * step, y: 0 })
   return (
     <svg
       class="graph"
@@ -67,7 +67,7 @@ export function Graph({
         </marker>
       </defs>
       {arrows.map((arrow, index) => {
-        const { x, y } = at(index)
+        const { x, y } = placeAt(index)
         const from = down
           ? { x: x + BOX.width / 2, y: y + BOX.height }
           : { x: x + BOX.width, y: y + BOX.height / 2 }
@@ -83,7 +83,7 @@ export function Graph({
         )
       })}
       {places.map(({ title, lines, kind = '' }, index) => {
-        const { x, y } = at(index)
+        const { x, y } = placeAt(index)
         return (
           <g key={index} class={kind}>
             <rect x={x} y={y} width={BOX.width} height={BOX.height} rx={6} />

@@ -209,9 +209,9 @@ export const Choice = ({
     {name}
     <select value={filterOf(filter)} onChange={({ currentTarget }) => setFilter(filter, currentTarget.value)}>
       <option value="">{any}</option>
-      {of.map((one) => (
-        <option key={one} value={one}>
-          {say(one)}
+      {of.map((choice) => (
+        <option key={choice} value={choice}>
+          {say(choice)}
         </option>
       ))}
     </select>
@@ -233,8 +233,8 @@ const Day = ({ name, filter }: { name: string; filter: string }) => (
 /** A filter by time: a period that people choose often, or any two days. */
 export function Period() {
   const [from, before] = [filterOf('from'), filterOf('before')]
-  const chosen = PERIODS.find((one) => {
-    const days = daysOf(one, Date.now())
+  const chosen = PERIODS.find((period) => {
+    const days = daysOf(period, Date.now())
     return days.from === from && days.before === before
   })
   return (
@@ -244,14 +244,14 @@ export function Period() {
         <select
           value={chosen ?? (from + before === '' ? '' : 'days')}
           onChange={({ currentTarget: { value } }) => {
-            const period = PERIODS.find((one) => one === value)
+            const period = PERIODS.find((period) => period === value)
             const days = period === undefined ? { from: '', before: '' } : daysOf(period, Date.now())
             setQuery({ ...days, [CURSOR]: '' })
           }}
         >
           <option value="">Any</option>
-          {PERIODS.map((one) => (
-            <option key={one}>{one}</option>
+          {PERIODS.map((period) => (
+            <option key={period}>{period}</option>
           ))}
           <option value="days" disabled>
             Chosen days

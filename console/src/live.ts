@@ -5,8 +5,9 @@ import { customer, headersOf, session } from './session.ts'
 
 /**
  * Events as they happen: one stream for the whole page (Server-Sent Events). It is read with `fetch`, because an EventSource
- * cannot send the headers that mark a request as this page's. After a break, the stream goes on after the last event received.
- * A hidden tab has no stream: a browser opens at most six connections to a service, and a seventh tab would wait for ever.
+ * cannot send the headers that mark a request as this page's. After a break, the stream goes on after the last event
+ * received. A hidden tab has no stream: a browser opens at most six connections to a service, and a seventh tab would wait
+ * for ever.
  */
 
 interface LiveEvent {

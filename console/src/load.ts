@@ -106,8 +106,8 @@ export function useEach<T, R>(
   useEffect(() => {
     if (records === undefined) return
     const control = new AbortController()
-    const all = Promise.all(records.map((record) => read(record, control.signal)))
-    void keep(all, { data, error }, control.signal)
+    const answers = Promise.all(records.map((record) => read(record, control.signal)))
+    void keep(answers, { data, error }, control.signal)
     return () => control.abort()
   }, [key])
   return { data, error }

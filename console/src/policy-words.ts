@@ -101,7 +101,7 @@ export function termsInWords({ approvals, address_book, changes }: PolicyDocumen
     terms.push(`A new address waits ${lengthOf(address_book.cooling_seconds)} before it counts as known.`)
   if (changes !== undefined)
     terms.push(
-      `Changes of ${listed(changes.subjects.map((one) => inWords(one).toLowerCase()))} need ${approversOf(changes.approvals, changes.role)}.`,
+      `Changes of ${listed(changes.subjects.map((subject) => inWords(subject).toLowerCase()))} need ${approversOf(changes.approvals, changes.role)}.`,
     )
   return terms
 }

@@ -49,7 +49,7 @@ export function RuleInForce({
   type Versions = { items: { policy: Policy; trusted: boolean }[] }
   const found = useCall<Versions>(isRead ? call : undefined).data.value?.items[0]
   const transfer = useTransfers([of]).get(of)
-  const rule = found?.policy.rules.find((one) => one.id === id)
+  const rule = found?.policy.rules.find((rule) => rule.id === id)
   if (rule === undefined || found?.trusted !== true) return null
   return (
     <>

@@ -30,8 +30,8 @@ export const session = computed(() => service.value?.session)
 /** The customer that an operator of the platform has chosen. It is remembered on this device. */
 export const customer = signal(localStorage.getItem('customer') ?? '')
 /** The name of a customer: of the chosen one, unless another is named. */
-export const nameOfCustomer = (of = customer.value): string | undefined =>
-  session.value?.customers.find(({ id }) => id === of)?.name
+export const nameOfCustomer = (customerId = customer.value): string | undefined =>
+  session.value?.customers.find(({ id }) => id === customerId)?.name
 /** Why the sign-in is shown, where something happened before it. */
 export const signInReason = signal('')
 

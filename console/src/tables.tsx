@@ -70,12 +70,12 @@ export const TableOf = <T,>({
 /** A column of amounts; blank without an amount. */
 export const amountColumn = <T,>(
   name: string,
-  moneyOf: (one: T) => { amount?: string | undefined; asset?: string | undefined } | undefined,
+  moneyOf: (record: T) => { amount?: string | undefined; asset?: string | undefined } | undefined,
 ): Column<T> => ({
   name,
   number: true,
-  cell(one) {
-    const { amount, asset } = moneyOf(one) ?? {}
+  cell(record) {
+    const { amount, asset } = moneyOf(record) ?? {}
     return amount !== undefined && <Amount amount={amount} asset={asset} />
   },
 })

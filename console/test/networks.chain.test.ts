@@ -2,7 +2,7 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { transaction } from '../../src/db/database.ts'
-import { lockMarket, writePrices } from '../../src/resources/markets/write-prices.ts'
+import { lockMarket, writePrices } from '../../src/money/records/write-prices.ts'
 import {
   HAS_CHROMIUM,
   isWithinWindow,
@@ -51,7 +51,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     started = await startBrowserTest({
       ...file.environment,
       BURSAR_MASTER_KEY: MASTER_KEY,
-      BURSAR_WORKER_INTERVAL_MS: '20',
+      BURSAR_WORKER_INTERVAL_MS: '100',
     })
     const customer = await command('customer', 'create', '--name', 'Acme')
     customer_id = customer.customer_id!

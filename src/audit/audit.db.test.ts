@@ -4,21 +4,16 @@
  * 2. the links of a customer are numbered without a gap, each hash follows from the one before, and the head is the last;
  * 3. each digest follows from the row and its entries, as they are stored.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cloneDatabase, credit, type TestDatabase } from '../../test/support.ts'
+import { expect, test } from 'vitest'
+import { credit, ownDatabase } from '../../test/support.ts'
 import { originOfLoop, type Origin } from '../contract/actor.ts'
-import { createCustomer } from '../access/customers/create-customer.ts'
+import { createCustomer } from '../money/records/customer.ts'
 import { transaction, type Transaction } from '../db/database.ts'
 import { momentAt, PLATFORM_ID, readClock, type Moment } from '../db/ids.ts'
 import { Ledger } from '../money/movements/queue.ts'
-import { onPlatform, onProfile } from '../money/ledger/entries.ts'
 import { firstHash, linkHash, recordChanges } from './audit.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase()
-})
-afterAll(() => database.drop())
+const database = await ownDatabase()
 
 const client = (id: string, request_id = crypto.randomUUID(), ip = '::1'): Origin => ({
   actor: { type: 'API_CLIENT', id },
@@ -185,34 +180,13 @@ test('orchestrations of a batch share a row, one for each actor and action', asy
 test('movements of a batch share a row for each client, and parallel batches make one chain', async () => {
   const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
   const ledgers = Array.from({ length: 3 }, () => new Ledger(database.db))
-  const deposits = Array.from({ length: 300 }, (_, index) =>
-    ledgers[index % 3]!.submit(customer_id, {
-      origin: client(`c${index % 2}`),
-      balances: [{ profile_id, asset: 'USD' }],
-      decide: ({ newId, now }) => ({
-        transfer: {
-          id: newId(),
-          customer_id,
-          profile_id,
-          type: 'WIRE_DEPOSIT',
-          direction: 'CREDIT',
-          status: 'COMPLETED',
-          asset: 'USD',
-          amount: '1',
-          fee: '0',
-          total: '1',
-          created_at: now.text,
-          updated_at: now.text,
-        },
-        entries: [onPlatform('bank', 'USD', -1_00n), onProfile(profile_id, 'USD', 1_00n)],
-      }),
-    }),
+  const made = await Promise.all(
+    Array.from({ length: 300 }, (_, index) =>
+      credit(ledgers[index % 3]!, { customer_id, profile_id }, 'USD', '1', client(`c${index % 2}`)),
+    ),
   )
-  const made = await Promise.all(deposits)
   const rows = await rowsOf(customer_id)
-  expect(new Set(rows.flatMap((row) => row.subject_ids))).toEqual(
-    new Set(made.map(({ transfer }) => transfer.id)),
-  )
+  expect(new Set(rows.flatMap((row) => row.subject_ids))).toEqual(new Set(made.map(({ id }) => id)))
   expect(rows.every((row) => row.action === 'transfer.create' && row.ledger_event === 'CREATED')).toBe(true)
   for (const row of rows) expect(row.request_ids!.length).toBe(row.subject_ids!.length)
   expect(rows.length).toBeLessThan(100)

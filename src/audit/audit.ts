@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert'
 import { hash } from 'node:crypto'
 import type { Actor, Origin } from '../contract/actor.ts'
 import { subjectOfAction, type AuditAction } from '../contract/audit-actions.ts'
-import { arrayLiteral, inOrder, type LastWrite, type Queryable, type Transaction } from '../db/database.ts'
+import { inOrder, type LastWrite, type Queryable, type Transaction } from '../db/database.ts'
+import { arrayLiteral } from '../db/array-literal.ts'
 import { newId, type Moment } from '../db/ids.ts'
 import { sendTogether, type StatementPart } from '../db/together.ts'
 
@@ -56,7 +57,6 @@ export interface MoneyMoved {
   action: AuditAction
   event: LedgerEvent
   transferIds: string[]
-  /** One for each transfer, as in `ips`. */
   requestIds: (string | undefined)[]
   ips: (string | undefined)[]
 }
@@ -104,7 +104,6 @@ export async function readAuditHeads(db: Queryable): Promise<(AuditHead & { cove
 export const firstHash = (customerId: string, coveredFrom: Moment): Buffer =>
   sha256(`bursar audit chain ${customerId} ${coveredFrom.micros}`)
 
-/** Returns the hash of a link. */
 export const linkHash = (previous: Buffer, digests: Buffer): Buffer =>
   sha256(Buffer.concat([previous, digests]))
 
@@ -270,7 +269,6 @@ class AuditTrail implements LastWrite {
   }
 }
 
-/** Returns the trail that the transaction will write with its commit. */
 function trailOf({ atCommit }: Transaction): AuditTrail {
   assert(atCommit !== undefined, 'only transactions that `begin` began write an audit trail')
   const known = atCommit.find((write) => write instanceof AuditTrail)

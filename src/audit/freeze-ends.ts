@@ -1,12 +1,11 @@
 /** The ends of freezes. The service's role writes `lifted_at`, so it is the MAC of an end that ends a freeze. */
 
-/** A row's text, and its MAC. */
 export interface Seal {
   sealed: string
   mac: string | null
 }
 
-/** SQL: what the MAC of the end of a customer's or profile's freeze `r` covers, as `sealOf` writes it (row-macs.ts). */
+/** SQL: what the MAC of the end of a customer's or profile's freeze `r` covers, as `sealOf` writes it (sealed-rows.ts). */
 export const SEALED_END =
   'json_build_array(r.customer_id::text, r.reason::text, r.created_at::text, r.subject::text, (extract(epoch from r.lifted_at) * 1000000)::bigint, (extract(epoch from r.sealed_at) * 1000000)::bigint)::text'
 

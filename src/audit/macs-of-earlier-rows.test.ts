@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { masterKeysOf } from '../keys/master-keys.ts'
 import { objectionToOrder } from '../money/records/orchestration.ts'
 import { macOfBalance, objectionToBalance } from './balance-macs.ts'
-import { RowMacs, SEALED_TABLES, sealOf } from './row-macs.ts'
+import { RowMacs, SEALED_TABLES, sealOf } from './sealed-rows.ts'
 import { macOfWithdrawal } from './withdrawal-macs.ts'
 
 const keys = masterKeysOf(

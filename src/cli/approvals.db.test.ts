@@ -1,10 +1,9 @@
 /* The command line makes approvers as the schema's owner only, and decides with key files. A refusal changes nothing. */
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cose, isoCBOR } from '@simplewebauthn/server/helpers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { withdrawWithApproval } from '../../test/approvers.ts'
 import { setPolicy } from '../../test/policies.ts'
 import {
@@ -14,10 +13,8 @@ import {
   newCustomer,
   outputOf,
   ROW_MACS,
-  startTestService,
   TEST_ORIGIN,
-  type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../test/support.ts'
 import { createOperator } from '../access/operators/operators.ts'
 import { insertPasskey, removePasskey } from '../access/operators/passkeys.ts'
@@ -28,20 +25,12 @@ import { Policies } from '../governance/policy/policy.ts'
 import { thumbprintOf, type ApproverKey } from '../governance/approvals/approval-statement.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 import { verify } from '../money/verify/verify.ts'
+import { ownFolder } from '../../test/at-end.ts'
 
-let service: TestService
-let customer: TestCustomer
-let folder: string
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  folder = await mkdtemp(join(tmpdir(), 'bursar-approvals-'))
-})
-afterAll(async () => {
-  expect((await verify(service.db)).disagreements).toEqual([])
-  await service.close()
-  await rm(folder, { recursive: true })
-})
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const folder = await ownFolder()
+afterAll(async () => expect((await verify(service.db)).disagreements).toEqual([]))
 
 /** Runs a command; `owner` gives it the address for the owner's role. */
 const said = (

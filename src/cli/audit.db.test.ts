@@ -1,28 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  asAdmin,
-  BASE_URL,
-  credit,
-  newCustomer,
-  runBursar,
-  startTestService,
-  type TestService,
-} from '../../test/support.ts'
+import { expect, test } from 'vitest'
+import { asAdmin, BASE_URL, credit, newCustomer, runBursar, ownTestService } from '../../test/support.ts'
 import { readAnchors } from './audit.ts'
+import { ownFolder } from '../../test/at-end.ts'
 
-let service: TestService
-let folder: string
-beforeAll(async () => {
-  service = await startTestService()
-  folder = await mkdtemp(join(tmpdir(), 'bursar-audit-'))
-})
-afterAll(async () => {
-  await service.close()
-  await rm(folder, { recursive: true })
-})
+const service = await ownTestService()
+const folder = await ownFolder()
 
 const audit = (...args: string[]) =>
   runBursar(['audit', ...args], {

@@ -3,8 +3,9 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { AUDIT_ACTIONS, type AuditAction } from '../contract/audit-actions.ts'
 import { PLATFORM_ID, UUID } from '../db/ids.ts'
 import { readAuditHeads, type AuditHead } from '../audit/audit.ts'
-import { verifyAuditChains, type ChainFault } from '../audit/audit-chains.ts'
-import { selectAuditRecords } from '../audit/audit-record.ts'
+import { verifyAuditChains } from '../money/verify/audit-chains.ts'
+import type { ChainFault } from '../money/verify/chain-check.ts'
+import { selectAuditRecords } from '../access/audit-log/audit-records.ts'
 import { COMMON, wholeNumber } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
 import { group } from './define.ts'
@@ -87,13 +88,12 @@ export function auditCommands(program: Command): void {
 }
 
 function action(text: string): AuditAction {
-  const known = AUDIT_ACTIONS.find((one) => one === text)
+  const known = AUDIT_ACTIONS.find((action) => action === text)
   if (known === undefined)
     throw new InvalidArgumentError('must be an action, such as transfer.create or webhook.update.')
   return known
 }
 
-/** Formats a fault: where, what, and the subjects of the record. */
 function textOf({ customer_id, created_at, action, subject_ids = [], fault }: ChainFault): string {
   const subjects =
     subject_ids.length > 1 ? `${subject_ids[0]!} and ${subject_ids.length - 1} more` : subject_ids[0]

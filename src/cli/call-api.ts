@@ -88,11 +88,12 @@ const LOOK_EVERY_MS = 200
 /** Calls `read` until it returns something. Returns undefined after `msMax` milliseconds. */
 export async function until<T>(msMax: number, read: () => Promise<T | undefined>): Promise<T | undefined> {
   const deadline = performance.now() + msMax
-  for (;;) {
-    const found = await read()
-    if (found !== undefined || performance.now() > deadline) return found
+  let found = await read()
+  while (found === undefined && performance.now() <= deadline) {
     await pause(LOOK_EVERY_MS)
+    found = await read()
   }
+  return found
 }
 
 async function accessToken(credentials: SandboxCredentials, signal?: AbortSignal): Promise<string> {

@@ -2,14 +2,13 @@ import { originOfUser, type Origin } from '../contract/actor.ts'
 import { Problem } from '../contract/problems.ts'
 import { userInfo } from 'node:os'
 import { pino, type Logger } from 'pino'
-import { connect, openCluster, type Connected } from '../program/connect.ts'
-import type { Nodes } from '../db/nodes.ts'
+import { connect, openParts, type Connected } from '../program/connect.ts'
 import { tookTooLong, transaction, withOwner, type Database, type Transaction } from '../db/database.ts'
 import { credentialsFile, openCredentials } from '../program/demo/credentials.ts'
 import { prepareDatabase, readStamp, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { Ledger } from '../money/movements/queue.ts'
-import { RowMacs, sealRowsWith } from '../audit/row-macs.ts'
+import { RowMacs, sealRowsWith } from '../audit/sealed-rows.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import type { Screening } from '../rails/screening/screening.ts'
 import { openNetworks } from '../rails/wallets/configured-networks.ts'
@@ -69,7 +68,6 @@ export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   db: Database
   settings: Settings
   log: Logger
-  /** The migrations that ran. */
   applied: string[]
   origin: Origin
   /** Logs what the operator did (`logOperator`). */
@@ -77,9 +75,8 @@ export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   /** Throw `SettingsError` where live mode has no master key. */
   keys: () => Promise<MasterKeys>
   rowMacs: () => Promise<RowMacs>
-  /** Connections to each node of a cluster. */
-  nodes: () => Promise<Nodes>
-  /** The configured real networks. */
+  /** `db`, with connections to each part of the database. */
+  allParts: () => Promise<Database>
   networks: () => Promise<ReadonlyMap<CryptoNetwork, NetworkAdapter>>
   /** A real network. Throws an Error when the networks file has no section for it. */
   network: (name: CryptoNetwork) => Promise<NetworkAdapter>
@@ -141,22 +138,22 @@ export async function withDatabase<T>(
   }
 }
 
-/** Connections of a command to each node of a cluster besides the coordinator. */
-const NODE_CONNECTIONS = 2
+/** Connections of a command to each other part of the database. */
+const PART_CONNECTIONS = 2
 
 /** What a command opens when it needs it. `atEnd` gets what closes it. */
 function opening(
   { db, settings, log, open, keys }: Pick<AtDatabase, 'db' | 'settings' | 'log' | 'open' | 'keys'>,
   atEnd: (close: () => Promise<unknown>) => void,
-): Pick<AtDatabase, 'nodes' | 'networks' | 'network' | 'crediting'> {
+): Pick<AtDatabase, 'allParts' | 'networks' | 'network' | 'crediting'> {
   const networks = async () =>
     new Map([...(await openNetworks(settings, db))].map(([name, { adapter }]) => [name, adapter]))
   return {
     networks,
-    async nodes() {
-      const cluster = await openCluster(db, log)
-      atEnd(() => cluster.close())
-      return cluster.nodes(db, (node) => open(NODE_CONNECTIONS, undefined, node))
+    async allParts() {
+      const parts = await openParts(db, log)
+      atEnd(() => parts.close())
+      return parts.connect(db, (part) => open(PART_CONNECTIONS, undefined, part))
     },
     async network(name) {
       const adapter = (await networks()).get(name)
@@ -173,16 +170,17 @@ function opening(
 }
 
 async function runOperation<Reply>(
-  { db, settings, origin, keys: openKeys, nodes }: Omit<AtDatabase, 'operate'>,
+  { settings, origin, keys: openKeys, allParts }: Omit<AtDatabase, 'operate'>,
   operation: OperatorOperation<Reply>,
   given: object,
 ): Promise<Reply> {
   const { customer: customerId = '' } = given as { customer?: string }
   // What only reads needs no master key, and makes none.
   const keys = operation.method === 'GET' ? undefined : await openKeys()
+  const db = await allParts()
   const ledger = keys && new Ledger(db, { macs: new RowMacs(keys) })
   const context = {
-    ...{ db, shared: db, nodes: await nodes(), settings, ledger },
+    ...{ db, settings, ledger },
     ...(keys && { policies: new Policies(keys), rowMacs: new RowMacs(keys) }),
   } as OperatorContext
   const caller = { customerId, clientId: origin.actor.id, scopes: scopesOf(settings.mode), origin }

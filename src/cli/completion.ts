@@ -1,7 +1,7 @@
 import tab from '@bomb.sh/tab/commander'
 import type { Command } from 'commander'
 import { EVENT_TYPES } from '../contract/event-types.ts'
-import { MARKETS } from '../resources/markets/markets.ts'
+import { MARKETS } from '../contract/markets.ts'
 
 /**
  * Defines `bursar completion <shell>`. It prints a script that completes commands and options by calling
@@ -17,7 +17,7 @@ export function completionCommand(program: Command): void {
   for (const [name, command] of completion.commands) {
     const market = command.options.get('market')
     if (name.startsWith('prices') && market !== undefined)
-      market.handler = (complete) => MARKETS.forEach((one) => complete(one, ''))
+      market.handler = (complete) => MARKETS.forEach((market) => complete(market, ''))
   }
   for (const [name, argument] of [
     ['trigger', 'event_type'],

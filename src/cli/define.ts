@@ -103,7 +103,6 @@ interface Help<Context> {
   in?: OpenContext<Context>
   /** Help after that of its arguments. */
   help?: string | (() => string)
-  /** What `--json` does. */
   json?: string
 }
 
@@ -135,12 +134,10 @@ interface List<Context, Input, Item> extends Help<Context> {
 /** Runs an operation of operators with the members of its path, query and body by their names. */
 export type Operate = <Reply>(operation: OperatorOperation<Reply>, given: object) => Promise<Reply>
 
-/** A context that runs operations. */
 interface Operating {
   operate: Operate
 }
 
-/** A context that logs what the operator did. */
 interface Logging {
   did?: (what: string, on: object) => void
 }
@@ -157,7 +154,6 @@ export class Group<Context, W extends Words> {
     this.#words = words
   }
 
-  /** A group below this one. */
   group<const Own extends Words = W>(
     name: string,
     about: string,

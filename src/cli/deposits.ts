@@ -82,11 +82,11 @@ function block(text: string): bigint {
   return BigInt(text)
 }
 
-const describeDeposit = (one: ListedDeposit) =>
-  `${one.found_at}  ${one.network}  ${one.amount} ${one.asset}  to ${one.address}  by ${one.crypto_tx_hash}: ` +
-  (one.state === 'REORGANISED'
+const describeDeposit = (deposit: ListedDeposit) =>
+  `${deposit.found_at}  ${deposit.network}  ${deposit.amount} ${deposit.asset}  to ${deposit.address}  by ${deposit.crypto_tx_hash}: ` +
+  (deposit.state === 'REORGANISED'
     ? 'CREDITED AND GONE'
-    : one.state === 'UNATTRIBUTED'
+    : deposit.state === 'UNATTRIBUTED'
       ? 'SWEPT, NO DEPOSIT FOUND'
-      : (one.reason ?? 'about to be credited')) +
-  (one.detail === null ? '' : ` (${one.detail})`)
+      : (deposit.reason ?? 'about to be credited')) +
+  (deposit.detail === null ? '' : ` (${deposit.detail})`)

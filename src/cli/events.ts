@@ -28,7 +28,7 @@ export function eventCommands(program: Command): void {
     none: 'there are no such events',
     async run(api, { type = [], object, limit = LISTED }) {
       const query = new URLSearchParams({ limit: String(limit), order: 'DESC' })
-      for (const one of type) query.append('types', one)
+      for (const name of type) query.append('types', name)
       if (object !== undefined) query.set('object_id', object)
       return (await api.call<ListPage<Event>>('GET', `/v2/events?${query.toString()}`)).items
     },

@@ -15,7 +15,7 @@ import {
   type FreezeTarget,
 } from '../money/records/freezes.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { selectAuditRecords } from '../audit/audit-record.ts'
+import { selectAuditRecords } from '../access/audit-log/audit-records.ts'
 import { COMMON, textUpTo, uuid } from './arguments.ts'
 import { inDatabase, requireCustomer, type AtDatabase } from './command-line.ts'
 import { group, oneOf } from './define.ts'
@@ -30,7 +30,7 @@ const NETWORKS = [...CRYPTO_NETWORKS, 'WIRE']
 const WORDS = {
   ...COMMON,
   '<customer_id>': ['customer', uuid],
-  '<profile_id>': ["profile; with --customer, on a cluster only the customer's node is asked", uuid],
+  '<profile_id>': ["profile; with --customer, only the customer's part of the database is asked", uuid],
   '<network>': [`one of ${NETWORKS.join(', ')}`, oneOf(NETWORKS)],
   '--reason <text>': ['reason, for other operators', textUpTo(REASON_LENGTH_MAX)],
   '--cause <cause>': [
@@ -39,7 +39,6 @@ const WORDS = {
   ],
 } as const
 
-/** What names a target. */
 interface Named {
   customer_id?: string
   profile_id?: string
@@ -76,7 +75,7 @@ export function freezeCommands(program: Command): void {
       async says({ reason, detail, created_at, frozen_by, still_frozen_for: _, ...target }, __, { db }) {
         const ended = `The freeze for ${reason} has ended: ${frozen_by} placed it at ${created_at} (${detail}).`
         const others = await selectFreezesOf(db, target)
-        return [ended, ...others.map((one) => `Still frozen: ${describeFreeze(one)}`)].join('\n')
+        return [ended, ...others.map((freeze) => `Still frozen: ${describeFreeze(freeze)}`)].join('\n')
       },
       logs: 'unfroze',
       logged: ({ kind, reason }, { cause: _, ...named }) => ({ kind, ...named, reason }),
@@ -131,8 +130,8 @@ async function unfreezeTarget(
   cause: FreezeReason | undefined,
 ) {
   const macs = await rowMacs()
-  const all = await selectFreezesOf(db, target)
-  const found = all.filter(({ reason }) => cause === undefined || reason === cause)
+  const kept = await selectFreezesOf(db, target)
+  const found = kept.filter(({ reason }) => cause === undefined || reason === cause)
   if (found.length === 0) throw new Error(`not frozen${cause === undefined ? '' : ` for ${cause}`}`)
   if (found.some(({ reason }) => reason === 'DISABLED') && (cause === 'DISABLED' || found.length === 1))
     throw new Error(`the customer is disabled: bursar customer enable ${subjectOf(target)}`)
@@ -140,11 +139,11 @@ async function unfreezeTarget(
     throw new Error(
       `frozen for ${found.length} causes: name one with --cause\n${found.map(describeFreeze).join('\n')}`,
     )
-  const [one] = found as [Freeze]
-  const { reason, detail, created_at } = one
-  const frozen_by = await whoFroze(db, target, one)
+  const [freeze] = found as [Freeze]
+  const { reason, detail, created_at } = freeze
+  const frozen_by = await whoFroze(db, target, freeze)
   await unfreeze(db, macs, origin, target, reason)
-  const still_frozen_for = all.map((one) => one.reason).filter((other) => other !== reason)
+  const still_frozen_for = kept.map((freeze) => freeze.reason).filter((other) => other !== reason)
   return { ...target, reason, detail, created_at, frozen_by, still_frozen_for }
 }
 

@@ -5,24 +5,12 @@
  * 3. a repeated command changes nothing.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  everyTable,
-  newCustomer,
-  outputOf,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
+import { expect, test } from 'vitest'
+import { everyTable, newCustomer, outputOf, ownTestService } from '../../test/support.ts'
 import { Holders } from '../money/records/holders.ts'
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService({ BURSAR_MODE: 'live' })
-  customer = await newCustomer(service)
-})
-afterAll(() => service.close())
+const service = await ownTestService({ BURSAR_MODE: 'live' })
+const customer = await newCustomer(service)
 
 /** Runs a command. Returns its JSON output. */
 const bursar = async <T>(...args: string[]): Promise<T> =>

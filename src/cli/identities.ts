@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { Temporal } from 'temporal-polyfill'
 import { listAllIdentities, IDENTITIES_MAX } from '../resources/identities/list-all-identities.ts'
-import type { Identity } from '../resources/identities/identity.ts'
+import type { Identity } from '../money/records/identity.ts'
 import { IDENTITY_DECISIONS, setIdentityStatus } from '../resources/identities/set-identity-status.ts'
 import { STATUSES } from '../money/records/holders.ts'
 import { COMMON, uuid } from './arguments.ts'

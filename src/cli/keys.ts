@@ -2,15 +2,15 @@ import type { Command } from 'commander'
 import { transaction, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
-import { sealBalances } from '../audit/balance-macs.ts'
 import { listSigningKeys, retireSigningKey, rotateSigningKeys } from '../access/tokens/signing-keys.ts'
 import { audited, recordNow } from '../audit/audited.ts'
 import { sealOrders } from '../money/records/orchestration.ts'
-import { RowMacs, SEALED_TABLES } from '../audit/row-macs.ts'
+import { RowMacs, SEALED_TABLES } from '../audit/sealed-rows.ts'
 import { verify } from '../money/verify/verify.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, inMigratedDatabase, inOwnersDatabase } from './command-line.ts'
 import { group } from './define.ts'
+import { sealBalances } from '../money/ledger/sealed-balances.ts'
 
 export function keyCommands(program: Command): void {
   const keys = group(program, ['keys', 'the keys that sign access tokens'], inDatabase, {
@@ -68,8 +68,8 @@ export function keyCommands(program: Command): void {
 }
 
 /**
- * Gives new MACs to all rows whose MACs none of these keys made. The rows themselves stay as they are. For the role that owns
- * the schema, in its transaction. Ends of freezes get no new MAC: a freeze whose end the lost key sealed holds again.
+ * Gives new MACs to all rows whose MACs none of these keys made. The rows themselves stay as they are. For the role that
+ * owns the schema, in its transaction. Ends of freezes get no new MAC: a freeze whose end the lost key sealed holds again.
  */
 async function sealAgain(owner: Transaction, masterKeys: MasterKeys): Promise<void> {
   const macs = new RowMacs(masterKeys)

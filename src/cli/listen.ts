@@ -154,8 +154,8 @@ async function readState(file: string): Promise<State | undefined> {
 }
 
 /**
- * Writes a temporary file and renames it, so that a listener that dies leaves the old state or the new one. Each event writes
- * the state. Writing synchronously takes a tenth of the time.
+ * Writes a temporary file and renames it, so that a listener that dies leaves the old state or the new one. Each event
+ * writes the state. Writing synchronously takes a tenth of the time.
  */
 function writeState(file: string, state: State): void {
   const fresh = `${file}.${process.pid}`

@@ -1,8 +1,7 @@
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Command } from 'commander'
 import { transaction } from '../db/database.ts'
-import { RowMacs } from '../audit/row-macs.ts'
-import { sealWithdrawal } from '../audit/withdrawal-macs.ts'
+import { RowMacs } from '../audit/sealed-rows.ts'
 import { depthsText } from '../networks/network-sections.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../rails/wallets/network-status.ts'
 import type { Ask } from '../networks/marks.ts'
@@ -18,6 +17,7 @@ import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { COMMON, textUpTo, transactionHash, uuid } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
 import { group, oneOf } from './define.ts'
+import { sealWithdrawal } from '../money/movements/accepted-withdrawals.ts'
 
 const EVIDENCE_LENGTH_MAX = 1_000
 

@@ -136,10 +136,10 @@ function defineWays(operator: Group<AtDatabase, typeof WORDS>): void {
     key: 'sessions',
     async run({ db }, { operator_id }) {
       await requireOperator(db, operator_id)
-      return (await listSessions(db, operator_id)).map(({ id, is_open, used_at, ...one }) => ({
-        ...{ session_id: id, method: one.method, status: is_open ? 'OPEN' : 'ENDED' },
-        ...{ created_at: one.created_at, last_used_at: used_at },
-        ...{ expires_at: one.expires_at, ended_at: one.ended_at },
+      return (await listSessions(db, operator_id)).map(({ id, is_open, used_at, ...session }) => ({
+        ...{ session_id: id, method: session.method, status: is_open ? 'OPEN' : 'ENDED' },
+        ...{ created_at: session.created_at, last_used_at: used_at },
+        ...{ expires_at: session.expires_at, ended_at: session.ended_at },
       }))
     },
     columns: ['session_id', 'method', 'status', 'created_at', 'last_used_at', 'expires_at'],

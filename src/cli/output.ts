@@ -28,7 +28,7 @@ export function readScreen(): Screen {
 /** Characters that would make lines of their own, or give the terminal orders: names come from clients and providers. */
 const CONTROLS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
 export const readable = (text: string): string =>
-  text.replaceAll(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  text.replaceAll(CONTROLS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** Each member as a line of its own. Of entries, several may have one name. */
 export function linesOf(members: object | [name: string, value: string][]): string {

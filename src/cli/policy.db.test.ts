@@ -1,8 +1,7 @@
 /* The command line checks, sets and shows policies. A refusal changes nothing, and a damaged version is no way around approvers. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { addTestApprover, decideAs } from '../../test/approvers.ts'
 import {
   everyTable,
@@ -13,17 +12,12 @@ import {
   type TestCustomer,
   sharedTestService,
 } from '../../test/support.ts'
+import { ownFolder } from '../../test/at-end.ts'
 
 const NEW_KEY = 'f0e1d2c3b4a5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff'
 
 const service = await sharedTestService()
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bursar-policy-'))
-})
-afterAll(async () => {
-  await rm(folder, { recursive: true })
-})
+const folder = await ownFolder()
 
 const said = (args: string[], environment: Record<string, string> = {}): Promise<string> =>
   outputOf(['policy', ...args], { DATABASE_URL: service.url, BURSAR_DATA_DIR: folder, ...environment })

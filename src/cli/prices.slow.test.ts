@@ -1,32 +1,17 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startFakeKraken } from '../../test/exchange.ts'
-import {
-  actionsOfCommands,
-  atEnd,
-  cloneDatabase,
-  serveBursar,
-  startBursar,
-  type TestDatabase,
-} from '../../test/support.ts'
-import { MARKETS } from '../resources/markets/markets.ts'
+import { actionsOfCommands, serveBursar, startBursar, ownDatabase } from '../../test/support.ts'
+import { MARKETS } from '../contract/markets.ts'
 import type { MarketStatus } from '../resources/markets/price-status.ts'
+import { atEnd, ownFolder } from '../../test/at-end.ts'
 
 const FIXTURE = fileURLToPath(new URL('../../test/fixtures/XBTUSD_60.csv.gz', import.meta.url))
 
-let database: TestDatabase
-let folder: string
-beforeAll(async () => {
-  database = await cloneDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'bursar-prices-'))
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const database = await ownDatabase()
+const folder = await ownFolder()
 
 const start = (args: string[]) =>
   startBursar(['prices', ...args], { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
@@ -149,8 +134,7 @@ test('follow prints each round and ends cleanly on SIGTERM', async () => {
 })
 
 test('a sandbox has simulated prices from its start', async () => {
-  const own = await cloneDatabase()
-  atEnd(own.drop)
+  const own = await ownDatabase()
   await serveBursar({
     DATABASE_URL: own.url,
     BURSAR_DATA_DIR: join(folder, 'sandbox'),

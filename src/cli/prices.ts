@@ -2,10 +2,10 @@ import { statSync } from 'node:fs'
 import { InvalidArgumentError, type Command } from 'commander'
 import { followExchange, type FollowRound } from '../resources/markets/follow-exchange.ts'
 import { importPrices, type ImportResult } from '../resources/markets/import-prices.ts'
-import { MARKETS, type Market } from '../resources/markets/markets.ts'
+import { MARKETS, type Market } from '../contract/markets.ts'
 import { priceStatus } from '../resources/markets/price-status.ts'
 import { LAYOUT_NAMES } from '../resources/markets/price-layouts.ts'
-import { COVERS_MINUTES_MAX } from '../resources/markets/write-prices.ts'
+import { COVERS_MINUTES_MAX } from '../money/records/write-prices.ts'
 import type { Origin } from '../contract/actor.ts'
 import { audited, recordNow } from '../audit/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
@@ -103,13 +103,16 @@ const recordFollow = (db: Database, origin: Origin, exchange: string, markets: M
     recordNow(
       tx,
       PLATFORM_ID,
-      ...markets.map((one) => audited(origin, 'market.follow', one, { after: { exchange } })),
+      ...markets.map((market) => audited(origin, 'market.follow', market, { after: { exchange } })),
     ),
   )
 
 const describeRound = ({ exchange, markets }: FollowRound) =>
   markets
-    .map((one) => `${exchange} ${one.market}: ${one.candles} candles, ${one.minutes_changed} minutes changed`)
+    .map(
+      ({ market, candles, minutes_changed: changed }) =>
+        `${exchange} ${market}: ${candles} candles, ${changed} minutes changed`,
+    )
     .join('\n')
 
 function describeImport(result: ImportResult): string {

@@ -3,7 +3,7 @@ import { ownProcess } from './own-process.ts'
 
 export interface Progress {
   /** Reports that `by` more units are done; one unless given. */
-  step: (by?: number) => void
+  step: (count?: number) => void
   stop: () => void
 }
 
@@ -21,5 +21,5 @@ export function startProgress(
     stopOnComplete: false,
   })
   bar.start(total, 0)
-  return { step: (by = 1) => bar.increment(by), stop: () => bar.stop() }
+  return { step: (count = 1) => bar.increment(count), stop: () => bar.stop() }
 }

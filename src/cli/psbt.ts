@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
-import { RowMacs } from '../audit/row-macs.ts'
+import { RowMacs } from '../audit/sealed-rows.ts'
 import {
   exportPsbt,
   importPsbts,

@@ -25,8 +25,8 @@ export interface ToReset {
 }
 
 /**
- * Throws an Error unless the database is a sandbox that has used no test network, is not distributed, and is used by no other
- * process. Returns what would be deleted.
+ * Throws an Error unless the database is a sandbox that has used no test network, is not distributed, and is used by no
+ * other process. Returns what would be deleted.
  */
 export async function requireResettable(
   service: Database,

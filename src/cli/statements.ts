@@ -28,9 +28,9 @@ export function statementCommands(program: Command): void {
   const statements = group(program, ['statements', about], inMigratedDatabase, WORDS)
   statements.command('generate --period <YYYY-MM> [--customer <id>]', {
     about: 'generate the statements of a past month; existing statements stay unchanged',
-    run: async ({ nodes, origin }, { period, customer, json }) => ({
+    run: async ({ allParts, origin }, { period, customer, json }) => ({
       generated: await withBar(json, async (onStart) =>
-        generateStatements(await nodes(), period, customer, onStart, origin),
+        generateStatements(await allParts(), period, customer, onStart, origin),
       ),
     }),
     says: ({ generated }, { period }) =>

@@ -26,10 +26,12 @@ export const tableOf = <Row, Context>(
   context: Context,
 ): string =>
   table(
-    columns.map((one) => (typeof one === 'string' ? one : one[0])),
+    columns.map((column) => (typeof column === 'string' ? column : column[0])),
     rows.map((row) =>
-      columns.map((one) =>
-        typeof one === 'string' ? (row[one.replace(/^>/, '') as keyof Row] as Cell) : one[1](row, context),
+      columns.map((column) =>
+        typeof column === 'string'
+          ? (row[column.replace(/^>/, '') as keyof Row] as Cell)
+          : column[1](row, context),
       ),
     ),
   )

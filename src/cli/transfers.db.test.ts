@@ -1,34 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  BASE_URL,
-  fund,
-  newCustomer,
-  runBursar,
-  startTestService,
-  withdrawalOf,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
+import { expect, test } from 'vitest'
+import { BASE_URL, fund, newCustomer, runBursar, withdrawalOf, ownTestService } from '../../test/support.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
+import { ownFolder } from '../../test/at-end.ts'
 
 /** An operator reads what the API shows a customer, without its credentials. */
-
-let service: TestService
-let customer: TestCustomer
-let folder: string
-beforeAll(async () => {
-  service = await startTestService({ BURSAR_MODE: 'sandbox' })
-  folder = await mkdtemp(join(tmpdir(), 'bursar-reads-'))
-  customer = await newCustomer(service)
-  await fund(customer, '100')
-})
-afterAll(async () => {
-  await service.close()
-  await rm(folder, { recursive: true })
-})
+const service = await ownTestService({ BURSAR_MODE: 'sandbox' })
+const folder = await ownFolder()
+const customer = await newCustomer(service)
+await fund(customer, '100')
 
 const bursar = (...args: string[]) =>
   runBursar(args, { DATABASE_URL: service.url, BURSAR_DATA_DIR: folder, BURSAR_BASE_URL: BASE_URL })

@@ -1,16 +1,21 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { momentAt, type Moment } from '../db/ids.ts'
-import { EVER, microsOf, microsToTimestamp } from '../http/lists.ts'
+import { EVER, microsOf, microsToTimestamp } from '../http/time-bounds.ts'
 import { readLedgerBalances } from '../money/ledger/account-balances.ts'
 import { readTransfer, TransferStatus, TransferType, type Transfer } from '../money/ledger/transfer.ts'
 import { listCustomerBalances } from '../resources/profiles/list-balances.ts'
 import { selectLedgerEntries, selectPayout } from '../resources/transfers/transfer-history.ts'
 import { findOwner } from '../money/records/transfer-owner.ts'
-import { readTransfers } from '../resources/transfers/list-transfers.ts'
+import { listTransfers } from '../resources/transfers/list-transfers.ts'
 import { COMMON, uuid, wholeNumber } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
 import { group } from './define.ts'
 import { tableOf } from './table.ts'
+
+interface TransferPage {
+  items: Transfer[]
+  next_page_cursor?: string
+}
 
 const LIST_MAX = 1_000
 const LISTED = 20
@@ -46,7 +51,7 @@ export function transferCommands(program: Command): void {
         const items: Transfer[] = []
         for (let page_cursor: string | undefined; ;) {
           const query = { ...filters, limit: limit - items.length, ...(page_cursor && { page_cursor }) }
-          const page = await readTransfers(db, customer, query)
+          const page = (await listTransfers.run({ db, customerId: customer, query } as never)) as TransferPage
           items.push(...page.items)
           page_cursor = page.next_page_cursor
           if (page_cursor === undefined || items.length === limit) return items
@@ -82,8 +87,8 @@ export function transferCommands(program: Command): void {
     {
       about:
         'opening, debit, credit and closing of each account, and their sums; negative: what the platform has. Reads every entry',
-      async run({ nodes }, { from = momentOf(EVER.from), at = momentOf(EVER.to), to = at, customer }) {
-        return readLedgerBalances(await nodes(), { from, to }, customer)
+      async run({ allParts }, { from = momentOf(EVER.from), at = momentOf(EVER.to), to = at, customer }) {
+        return readLedgerBalances(await allParts(), { from, to }, customer)
       },
       says({ from, to, items, sums }) {
         const columns = ['account', 'asset', '>opening', '>debit', '>credit', '>closing'] as const

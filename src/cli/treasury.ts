@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
-import { RowMacs } from '../audit/row-macs.ts'
+import { RowMacs } from '../audit/sealed-rows.ts'
 import { acknowledgeTransaction, type Acknowledged } from '../rails/treasury/acknowledged.ts'
 import {
   cancelTreasuryTransfer,

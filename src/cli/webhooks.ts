@@ -65,9 +65,9 @@ export function webhookCommands(program: Command): void {
     about: 'list the webhooks, newest first; secrets are never shown again',
     none: 'there are no webhooks',
     async run(api) {
-      const all: Webhook[] = []
-      for await (const webhook of eachWebhook(api)) all.push(webhook)
-      return all
+      const webhooks: Webhook[] = []
+      for await (const webhook of eachWebhook(api)) webhooks.push(webhook)
+      return webhooks
     },
     columns: [
       ...(['name', 'status', 'failing_since'] as const),
@@ -211,19 +211,21 @@ async function pathOf(api: Api, named: string): Promise<string> {
 
 /** Iterates over the customer's webhooks, newest first. */
 async function* eachWebhook(api: Api): AsyncGenerator<Webhook, void> {
-  let cursor = ''
-  for (;;) {
-    const page = await api.call<ListPage<Webhook>>('GET', `/v2/webhooks?limit=${PAGE}${cursor}`)
+  let cursor: string | undefined = ''
+  while (cursor !== undefined) {
+    const page: ListPage<Webhook> = await api.call<ListPage<Webhook>>(
+      'GET',
+      `/v2/webhooks?limit=${PAGE}${cursor}`,
+    )
     yield* page.items
-    if (page.next_page_cursor === undefined) return
-    cursor = `&page_cursor=${page.next_page_cursor}`
+    cursor = page.next_page_cursor && `&page_cursor=${page.next_page_cursor}`
   }
 }
 
 function types(text: string): string[] {
-  return text.split(',').map((one) => eventType(one.trim()))
+  return text.split(',').map((name) => eventType(name.trim()))
 }
 
 function uuids(text: string): string[] {
-  return text.split(',').map((one) => uuid(one.trim()))
+  return text.split(',').map((id) => uuid(id.trim()))
 }

@@ -12,8 +12,8 @@ export type SignedStatement =
   | { passkey: { authenticator_data: string; client_data_json: string; signature: string } }
 
 /**
- * What a signer process is told of a withdrawal, which believes no database: the text that was accepted, the signature over it
- * by the process that accepted it, and the signed decisions of its approvers.
+ * What a signer process is told of a withdrawal, which believes no database: the text that was accepted, the signature over
+ * it by the process that accepted it, and the signed decisions of its approvers.
  */
 export interface SigningEvidence {
   accepted: string

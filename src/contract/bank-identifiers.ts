@@ -10,7 +10,6 @@ export type BankIdentifier = 'account_number' | 'ABA' | 'SWIFT'
 export interface BankRule {
   identifier: BankIdentifier
   refuses: string
-  /** Where the fact can be looked up. */
   source: string
   /** Whether the rule refuses this text, which the identifier's earlier rules have accepted. */
   isBroken(text: string): boolean
@@ -23,7 +22,6 @@ const ABA_SOURCE = 'https://www.aba.com/about-us/routing-number'
 const ABA_WEIGHTS = [3, 7, 1, 3, 7, 1, 3, 7, 1]
 const ibanOf = (text: string) => electronicFormatIBAN(text) ?? ''
 
-/** The rules about bank identifiers, in their order. */
 export const BANK_RULES: readonly BankRule[] = [
   {
     identifier: 'account_number',
@@ -64,7 +62,7 @@ export const BANK_RULES: readonly BankRule[] = [
     refuses: 'a wrong check digit: the sum of the digits by the weights 3, 7 and 1 must be a multiple of 10',
     source: ABA_SOURCE,
     isBroken: (text) =>
-      [...text].reduce((sum, digit, at) => sum + Number(digit) * ABA_WEIGHTS[at]!, 0) % 10 !== 0,
+      [...text].reduce((sum, digit, index) => sum + Number(digit) * ABA_WEIGHTS[index]!, 0) % 10 !== 0,
     mustBe: 'must be 9 digits with a valid check digit',
     example: '021000022',
   },

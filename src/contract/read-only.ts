@@ -13,12 +13,12 @@ export const repeated = <Members extends TProperties, Name extends keyof Members
  * Throws bad-request for a repeated member that differs from the stored record. `at` is the path of the member that holds
  * `asked`, with a dot at its end.
  */
-export function requireUnchanged(asked: object, stored: object, at = ''): void {
+export function requireUnchanged(asked: object, stored: object, prefix = ''): void {
   const known = stored as Record<string, unknown>
   for (const [name, value] of Object.entries(asked))
     if (value !== undefined && !isDeepStrictEqual(value, known[name]))
       throw problem.badRequest(
-        `${at}${name} cannot be changed here, and is not what is stored`,
-        `${at}${name}`,
+        `${prefix}${name} cannot be changed here, and is not what is stored`,
+        `${prefix}${name}`,
       )
 }

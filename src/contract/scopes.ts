@@ -105,8 +105,8 @@ export const OPERATOR_SCOPES = [
 ] as const
 
 /**
- * Scopes of the people who run the deployment: its figures, its bank, its other customers, and decisions about a customer that
- * the customer does not make itself. In live mode an operator that belongs to one customer does not have them.
+ * Scopes of the people who run the deployment: its figures, its bank, its other customers, and decisions about a customer
+ * that the customer does not make itself. In live mode an operator that belongs to one customer does not have them.
  */
 export const DEPLOYMENT_SCOPES: readonly OperatorScope[] = [
   'operators:read_network',

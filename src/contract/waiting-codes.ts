@@ -1,6 +1,6 @@
 /**
- * Why a withdrawal waits, by what ends it: time, a person, or something about that payment alone. Metrics, alerts and decisions
- * use the code. The detail beside it is for people, and its words may change at any time.
+ * Why a withdrawal waits, by what ends it: time, a person, or something about that payment alone. Metrics, alerts and
+ * decisions use the code. The detail beside it is for people, and its words may change at any time.
  */
 
 /** Reasons that pass without a person. */

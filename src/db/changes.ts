@@ -48,7 +48,6 @@ export class Changes {
     this.#restMsMax = restMsMax
   }
 
-  /** The number of changes. */
   get count(): number {
     return this.#count
   }
@@ -128,6 +127,6 @@ export async function firstIn(
     `select (extract(epoch from min(at) - clock_timestamp()) * 1000)::float8 as ms from (${times}) due`,
     values,
   )
-  const all = rows.flatMap(({ ms }) => ms ?? [])
-  return all.length === 0 ? undefined : Math.min(...all)
+  const waits = rows.flatMap(({ ms }) => ms ?? [])
+  return waits.length === 0 ? undefined : Math.min(...waits)
 }

@@ -1,12 +1,13 @@
 import { failed, ok, warn, warnings, type Finding } from '../finding.ts'
 import { inOrder, openDatabase, transaction, type Database } from './database.ts'
 import { isDistributed } from './distribution.ts'
-import { addressOn, Cluster, type Node } from './nodes.ts'
+import { addressOn, Cluster } from './nodes.ts'
+import { partsOf, type Part } from './parts.ts'
 import { PRIVILEGES } from './tables.ts'
 
 /**
- * Most milliseconds between the clocks of two nodes. No money depends on it: a customer's records have times of its node's clock
- * or the coordinator's. A larger difference delays ascending lists and deliveries of events by as much.
+ * Most milliseconds between the clocks of two nodes. No money depends on it: a customer's records have times of its node's
+ * clock or the coordinator's. A larger difference delays ascending lists and deliveries of events by as much.
  */
 export const NODE_SKEW_MS_MAX = 500
 
@@ -18,27 +19,28 @@ const APPEND_ONLY = Object.entries(PRIVILEGES).flatMap(([table, { insert, update
 )
 
 /**
- * Examines the nodes of a cluster: whether this process reaches each, how far its clock is from the coordinator's, whether the
- * service could change append-only rows there, and whether a tenant can be isolated. Returns no findings for a plain database.
+ * Examines the nodes of a cluster: whether this process reaches each, how far its clock is from the coordinator's, whether
+ * the service could change append-only rows there, and whether a tenant can be isolated. Returns no findings for a plain
+ * database.
  */
 export async function checkNodes(db: Database, databaseUrl: string): Promise<Finding[]> {
   if (!(await isDistributed(db))) return []
   const cluster = await Cluster.open(db, () => undefined)
   const opened: Database[] = []
-  const nodes = cluster.nodes(db, (name) => {
+  cluster.connect(db, (name) => {
     const pool = openDatabase(addressOn(databaseUrl, name), { max: 1, onError: () => undefined })
     opened.push(pool)
     return pool
   })
   try {
-    return (await inOrder(nodes.list().map((node) => checkNode(node, db)))).flat()
+    return (await inOrder(partsOf(db).map((node) => checkNode(node, db)))).flat()
   } finally {
     await cluster.close()
     await Promise.all(opened.map((pool) => pool.end()))
   }
 }
 
-async function checkNode({ name, db }: Node, coordinator: Database): Promise<Finding[]> {
+async function checkNode({ name, db }: Part, coordinator: Database): Promise<Finding[]> {
   try {
     const clocks = [msOf(coordinator), msOf(db)]
     const [here, there] = await inOrder(clocks)
@@ -73,7 +75,7 @@ export function judgeShards(node: string, shards: readonly string[]): Finding[] 
 /** Judges the node's `output_plugin_libraries`; undefined where that is unknown. */
 export const judgePlugins = (node: string, libraries: string | undefined): Finding[] =>
   warnings([
-    libraries !== undefined && !libraries.split(',').some((one) => one.trim() === 'citus'),
+    libraries !== undefined && !libraries.split(',').some((library) => library.trim() === 'citus'),
     `node ${node} lacks citus in output_plugin_libraries: a tenant cannot be isolated`,
     GUIDE,
   ])

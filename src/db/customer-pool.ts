@@ -17,9 +17,9 @@ interface Places {
 }
 
 /**
- * A pool as one request uses it: each statement outside a transaction, and each transaction, waits for a place of its customer
- * before it takes a connection. So the slow statements of one customer leave connections to the others. A request that has a
- * transaction open must not ask for a second connection: it would wait for itself.
+ * A pool as one request uses it: each statement outside a transaction, and each transaction, waits for a place of its
+ * customer before it takes a connection. So the slow statements of one customer leave connections to the others. A request
+ * that has a transaction open must not ask for a second connection: it would wait for itself.
  */
 export class CustomerPool {
   readonly pool: Database
@@ -64,6 +64,11 @@ export class CustomerPool {
   /** The same part for work that is done once for all requests of the customer, and so does not end with one request. */
   forEverybody(): CustomerPool {
     return new CustomerPool(this.pool, this.#places, this.#customerId, EVERYBODY)
+  }
+
+  /** The customer's part of another pool. */
+  partOf(pool: Database): Database {
+    return asDatabase(new CustomerPool(pool, this.#places, this.#customerId, this.#asker))
   }
 }
 

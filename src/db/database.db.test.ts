@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../test/seed.ts'
-import { atEnd, cloneDatabase } from '../../test/support.ts'
-import { arrayLiteral, openDatabase } from './database.ts'
+import { ownDatabase } from '../../test/support.ts'
+import { openDatabase } from './database.ts'
+import { arrayLiteral } from './array-literal.ts'
+import { atEnd } from '../../test/at-end.ts'
 
 test('connections override the planner settings of the database', async () => {
-  const { url, owner, drop } = await cloneDatabase(1)
-  atEnd(drop)
+  const { url, owner } = await ownDatabase(1)
   const name = new URL(url).pathname.slice(1)
   for (const setting of ['enable_seqscan = on', 'jit = on', `timezone = 'Asia/Tokyo'`])
     await owner.query(`alter database ${name} set ${setting}`)
@@ -23,8 +24,7 @@ test('connections override the planner settings of the database', async () => {
 })
 
 test('PostgreSQL reads each array as it was given', async () => {
-  const { db, drop } = await cloneDatabase(1)
-  atEnd(drop)
+  const { db } = await ownDatabase(1)
   const special = fc.constantFrom(
     '',
     'null',

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { Socket } from 'node:net'
 import pg from 'pg'
-import { poolOf } from './customer-pool.ts'
+import { CustomerPool, poolOf } from './customer-pool.ts'
 
 /** The pool: operations use it for reads and single statements. */
 export type Database = pg.Pool
@@ -57,7 +57,6 @@ const limitsOf = (limits: Limits | undefined) =>
         `set idle_in_transaction_session_timeout = ${limits.idleInTransactionMs}`,
       ]
 
-/** How long a new connection may take. */
 export const CONNECTION_MS_MAX = 10_000
 /** How long a connection may be silent before TCP probes the other machine. */
 const KEEP_ALIVE_MS = 10_000
@@ -173,6 +172,16 @@ export function setCoordinator(node: Database, coordinator: Database): void {
 /** The pool of the coordinator, for a node's pool or session; undefined for the coordinator's own and for a plain database. */
 export const coordinatorOf = (db: Queryable): Database | undefined => coordinators.get(poolOf(db))
 
+/**
+ * Where the records are that belong to no customer, such as prices and networks, and where a transaction may span customers: `db`
+ * itself or, on a cluster, the coordinator. A transaction on `db` does not contain what is done there.
+ */
+export function forAll<Db extends Queryable>(db: Db): Db | Database {
+  const coordinator = coordinatorOf(db)
+  if (coordinator === undefined) return db
+  return db instanceof CustomerPool ? db.partOf(coordinator) : coordinator
+}
+
 const citusSessions = new WeakSet<object>()
 
 /** Asks whether the database has Citus. A pool asks with its first session, before it hands that session out. */
@@ -196,6 +205,11 @@ async function beginCitusSession(session: Transaction): Promise<void> {
  * plain PostgreSQL (docs/decisions/distribution.md).
  */
 export const onCitus = (tx: Transaction): boolean => citusSessions.has(tx)
+
+/** Plans the statements of this transaction for their values, or once for all. On Citus each is planned when it runs. */
+export async function planWith(tx: Transaction, plan: 'custom' | 'generic'): Promise<void> {
+  if (!onCitus(tx)) await tx.query(`set local plan_cache_mode = force_${plan}_plan`)
+}
 
 /**
  * SQL that fails its statement, and with it the transaction, unless the condition holds: the SQL divides by zero. It is for
@@ -332,33 +346,6 @@ export async function inOrder<const T extends readonly unknown[]>(
   return Promise.all(sent)
 }
 
-const NEEDS_NO_QUOTES = /^[\w.:/+-]+$/
-
-/** Formats a one-dimensional array as PostgreSQL reads it. The driver's own writer takes several times as long. */
-export function arrayLiteral(values: readonly (string | number | null | undefined)[]): string {
-  let literal = '{'
-  // Many columns repeat a value: a repeated value is quoted once.
-  let last: string | undefined
-  let quoted = ''
-  for (let index = 0; index < values.length; index++) {
-    const value = values[index] ?? null
-    if (index > 0) literal += ','
-    if (value === null) literal += 'NULL'
-    else if (typeof value === 'number') literal += value
-    else {
-      if (value !== last) quoted = quotedElement((last = value))
-      literal += quoted
-    }
-  }
-  return `${literal}}`
-}
-
-/** Quotes an element where necessary. The word NULL, in any case of letters, must be quoted. */
-const quotedElement = (value: string): string =>
-  NEEDS_NO_QUOTES.test(value) && (value.length !== 4 || value.toLowerCase() !== 'null')
-    ? value
-    : `"${value.replaceAll(/["\\]/g, '\\$&')}"`
-
 /** Returns the name of the unique constraint that refused a statement; undefined for other errors. */
 export function violatedConstraint(error: unknown): string | undefined {
   const { code, constraint, message } = error as pg.DatabaseError
@@ -380,26 +367,21 @@ export function notSerializable(error: unknown): boolean {
   return code === SERIALIZATION_FAILURE || (code === 'XX000' && SHARD_DROPPED.test(message ?? ''))
 }
 
-const QUERY_CANCELED = '57014'
-const LOCK_NOT_AVAILABLE = '55P03'
-
 /** Whether the database ended a statement that ran, or waited for a lock, too long. The transaction changed nothing. */
 export function tookTooLong(error: unknown): boolean {
   const { code } = error as { code?: string }
-  return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE
+  // query_canceled, lock_not_available
+  return code === '57014' || code === '55P03'
 }
 
-/** Whether the session's role may not do what it tried. */
 export const lacksPrivilege = (error: unknown): boolean => (error as { code?: string }).code === '42501'
 
 /** Whether the server lacks disk, memory or another resource (class 53), or its system failed (58). Nothing was changed. */
 export const lacksResources = (error: unknown): boolean =>
   /^5[38]...$/.test((error as { code?: string }).code ?? '')
 
-const DEADLOCK_DETECTED = '40P01'
-
 /** Whether the database ended a transaction because of a deadlock. The transaction changed nothing and may be retried. */
-export const deadlocked = (error: unknown): boolean => (error as { code?: string }).code === DEADLOCK_DETECTED
+export const deadlocked = (error: unknown): boolean => (error as { code?: string }).code === '40P01'
 
 /** The last two: no descriptor for a connection, because this process, or the machine, has reached its limit. */
 const CONNECTION_LOST =

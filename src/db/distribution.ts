@@ -1,6 +1,18 @@
 import { hasCitus, transaction, WRITER, type Database, type Queryable, type Transaction } from './database.ts'
 import { PLACES, type TablePlacement } from './tables.ts'
 
+/*
+ * Citus takes a statement about a customer, and sends it to one shard, where the statement keeps these rules:
+ * 1. It names the customer as a parameter, in a subquery among its columns too: a reference to a column finds no shard.
+ * 2. It inserts from one row of the customer (`insert ... select`), with `statement_timestamp()` and not `clock_timestamp()`.
+ * 3. An UPDATE or a CASE has no function that is not immutable, and adds no interval to a time: the clock is read before, or is a
+ *    column.
+ * 4. An UPDATE is not the source of an INSERT, and returns nothing but columns.
+ * 5. An INSERT with ON CONFLICT returns what it inserted: the count has the rows that were there already.
+ * 6. No subquery is lateral or materialized.
+ * `test/sql-rows.db.test.ts` runs each statement on a cluster.
+ */
+
 /** The table whose rows are the customers. All tables of a customer are distributed like it. */
 const ANCHOR = 'customers'
 const columnOf = (table: string) => (table === ANCHOR ? 'id' : 'customer_id')
@@ -102,8 +114,8 @@ export async function distributeNewTables(tx: Transaction, shards?: number): Pro
 }
 
 /**
- * Makes the transaction use one connection to each node. It can then make a foreign key on all shards, and distribute a table
- * after it has read others.
+ * Makes the transaction use one connection to each node. It can then make a foreign key on all shards, and distribute a
+ * table after it has read others.
  */
 export async function onePerNode(tx: Transaction): Promise<void> {
   await tx.query(`set local citus.multi_shard_modify_mode to 'sequential'`)
@@ -127,8 +139,8 @@ async function place(tx: Transaction, table: string, where: TablePlacement, shar
 }
 
 /**
- * Sets the options of the sessions that nodes open to each other, as `openDatabase` sets those of the service's sessions. All
- * nodes get them, new ones too. `openDatabase` gives the reasons.
+ * Sets the options of the sessions that nodes open to each other, as `openDatabase` sets those of the service's sessions.
+ * All nodes get them, new ones too. `openDatabase` gives the reasons.
  */
 async function setPlannerOptions(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ name: string; owns: boolean }>(

@@ -1,8 +1,9 @@
 import { connectionLost } from './database.ts'
 
 /**
- * Work over many records, one of which may be faulty: written by a later version, made of a lying node's answer, or against an
- * assertion. The faulty record fails alone, and the others go on. A lost connection to the database still ends the work of all.
+ * Work over many records, one of which may be faulty: written by a later version, made of a lying node's answer, or against
+ * an assertion. The faulty record fails alone, and the others go on. A lost connection to the database still ends the work
+ * of all.
  */
 
 /** The failure of one record among many. Its name is its kind and id. */
@@ -19,8 +20,8 @@ export class RecordFailure extends Error {
 export const customerName = ({ customer_id }: { customer_id: string }) => `customer ${customer_id}`
 
 /**
- * Does some work for each record in turn. Throws an AggregateError of RecordFailure after the last one, where some failed, and
- * at once where the connection to the database is lost.
+ * Does some work for each record in turn. Throws an AggregateError of RecordFailure after the last one, where some failed,
+ * and at once where the connection to the database is lost.
  */
 export async function eachAlone<T>(
   records: Iterable<T> | AsyncIterable<T>,
@@ -77,27 +78,27 @@ export class ReportedFailures {
 const FAILED_CALLS_MAX = 64
 
 /**
- * Asks a question about many records at once. If that fails, it asks about each half in turn, down to a single failing record,
- * for which `alone` answers. The answers are in the order of the records, with undefined for records not yet asked about at the
- * limit of failures. Throws failures that `concernsAll` names, and a lost connection to the database.
+ * Asks a question about many records at once. If that fails, it asks about each half in turn, down to a single failing
+ * record, for which `alone` answers. The answers are in the order of the records, with undefined for records not yet asked
+ * about at the limit of failures. Throws failures that `concernsAll` names, and a lost connection to the database.
  */
 export async function inParts<T, Answer>(
   records: readonly T[],
-  ask: (some: T[]) => Promise<Answer[]>,
+  ask: (part: T[]) => Promise<Answer[]>,
   alone: (record: T, error: unknown) => Answer,
   concernsAll: (error: unknown) => boolean = () => false,
 ): Promise<(Answer | undefined)[]> {
   let failed = 0
-  async function answersFor(some: T[]): Promise<(Answer | undefined)[]> {
-    if (failed >= FAILED_CALLS_MAX) return some.map(() => undefined)
+  async function answersFor(part: T[]): Promise<(Answer | undefined)[]> {
+    if (failed >= FAILED_CALLS_MAX) return part.map(() => undefined)
     try {
-      return await ask(some)
+      return await ask(part)
     } catch (error) {
       if (connectionLost(error) || concernsAll(error)) throw error
       failed++
-      if (some.length === 1) return [alone(some[0]!, error)]
-      const middle = Math.ceil(some.length / 2)
-      return [...(await answersFor(some.slice(0, middle))), ...(await answersFor(some.slice(middle)))]
+      if (part.length === 1) return [alone(part[0]!, error)]
+      const middle = Math.ceil(part.length / 2)
+      return [...(await answersFor(part.slice(0, middle))), ...(await answersFor(part.slice(middle)))]
     }
   }
   return records.length === 0 ? [] : answersFor([...records])

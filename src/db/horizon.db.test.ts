@@ -6,19 +6,15 @@
  * 3. transactions that cannot write do not hold it;
  * 4. where PostgreSQL does not show the transactions, there is no horizon.
  */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import pg from 'pg'
 import { untilOneWaits } from '../../test/cluster.ts'
-import { asAdmin, cloneDatabase, type TestDatabase } from '../../test/support.ts'
+import { asAdmin, ownDatabase } from '../../test/support.ts'
 import { openDatabase, OWNER, READER, transaction, WRITER, type Database } from './database.ts'
 import { HorizonUnknown, readHorizon } from './horizon.ts'
 import { readClock } from './ids.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase(4)
-})
-afterAll(() => database.drop())
+const database = await ownDatabase(4)
 
 const clockOf = (db: Database) => transaction(db, readClock)
 
@@ -154,8 +150,7 @@ test('a long statement outside of transactions holds it, too', async () => {
 })
 
 test("another database's transactions do not hold it", async () => {
-  const other = await cloneDatabase(1)
-  onTestFinished(() => other.drop())
+  const other = await ownDatabase(1)
   await transaction(other.db, async (tx) => {
     const { micros } = await readClock(tx)
     expect((await readHorizon(database.db)).micros).toBeGreaterThan(micros)

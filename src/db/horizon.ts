@@ -14,28 +14,29 @@ export interface Horizon extends Moment {
 const OTHER_READERS = ['pg_dump', 'pg_basebackup']
 
 /**
- * Reads the horizon: a moment such that every record with an earlier time is committed, or never will be. An ascending list that
- * ends there misses nothing, because nothing can appear below it later. While a transaction is under way, the horizon stays at
- * its beginning. Read the horizon in a statement BEFORE the statement that reads the records: the snapshot of one statement is
- * older than its view of the sessions, so a commit between the two would be missed.
+ * Reads the horizon: a moment such that every record with an earlier time is committed, or never will be. An ascending list
+ * that ends there misses nothing, because nothing can appear below it later. While a transaction is under way, the horizon
+ * stays at its beginning. Read the horizon in a statement BEFORE the statement that reads the records: the snapshot of one
+ * statement is older than its view of the sessions, so a commit between the two would be missed.
  *
- * Why it holds. A record's time is `clock_timestamp()` read in the transaction that inserts it (`readClock`). A session publishes
- * the beginning of its transaction in pg_stat_activity before the transaction's first statement runs, and withdraws it after its
- * commit is visible. The horizon is the earliest of these beginnings, or `now()`: the beginning of the reader's own transaction,
- * before the reader looks at any session. At the moment when the reader looks at a session, there are three cases.
+ * Why it holds. A record's time is `clock_timestamp()` read in the transaction that inserts it (`readClock`). A session
+ * publishes the beginning of its transaction in pg_stat_activity before the transaction's first statement runs, and
+ * withdraws it after its commit is visible. The horizon is the earliest of these beginnings, or `now()`: the beginning of
+ * the reader's own transaction, before the reader looks at any session. At the moment when the reader looks at a session,
+ * there are three cases.
  * - Its transaction is published: the records have times from its beginning on, which the horizon does not pass.
  * - Its transaction has ended: the records are visible to every later statement.
- * - Its transaction will begin, or is not published yet: it reads the clock later, after the reader's `now()`.
- * PostgreSQL collects the sessions once in a transaction and then repeats them; `now()` is before that, too.
+ * - Its transaction will begin, or is not published yet: it reads the clock later, after the reader's `now()`. PostgreSQL
+ * collects the sessions once in a transaction and then repeats them; `now()` is before that, too.
  *
- * The sessions of Bursar's read-only transactions are left out by their name. Those of pg_dump are left out by its name, as long
- * as they have no transaction id. The proof needs one clock that is not set back: operators must slew it, not step it.
+ * The sessions of Bursar's read-only transactions are left out by their name. Those of pg_dump are left out by its name, as
+ * long as they have no transaction id. The proof needs one clock that is not set back: operators must slew it, not step it.
  *
- * On a cluster, a customer's records are written through its node or through the coordinator, each with its own clock. So the
- * horizon is the earlier one of both, each read on its own clock: a difference of the clocks only delays the reader.
+ * On a cluster, a customer's records are written through its node or through the coordinator, each with its own clock. So
+ * the horizon is the earlier one of both, each read on its own clock: a difference of the clocks only delays the reader.
  *
- * Throws `HorizonUnknown` where the beginnings cannot be seen: `track_activities` is off, the server is a standby, or another
- * role that may insert records runs Bursar and this role may not see its sessions (`pg_read_all_stats`).
+ * Throws `HorizonUnknown` where the beginnings cannot be seen: `track_activities` is off, the server is a standby, or
+ * another role that may insert records runs Bursar and this role may not see its sessions (`pg_read_all_stats`).
  */
 export async function readHorizon(db: Queryable): Promise<Horizon> {
   const coordinator = coordinatorOf(db)

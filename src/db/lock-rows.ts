@@ -9,8 +9,8 @@ export interface Locking {
 }
 
 /**
- * Selects rows of any customers and locks them to the end of the transaction. On a distributed database a statement can lock rows
- * of one customer only. There, one statement for each customer locks its rows, in the order of the customers.
+ * Selects rows of any customers and locks them to the end of the transaction. On a distributed database a statement can lock
+ * rows of one customer only. There, one statement for each customer locks its rows, in the order of the customers.
  */
 export async function lockRows<Row extends pg.QueryResultRow>(
   tx: Transaction,

@@ -37,7 +37,6 @@ export const takeLock = (tx: Queryable, lock: Lock, of?: string): Promise<unknow
 export const shareLock = (tx: Queryable, lock: Lock): Promise<unknown> =>
   tx.query('select pg_advisory_xact_lock_shared($1)', [LOCKS[lock]])
 
-/** The transactions that hold a lock now. */
 export async function holdersOf(db: Queryable, lock: Lock): Promise<string[]> {
   const { rows } = await db.query<{ holder: string }>(
     `select virtualtransaction as holder from pg_locks

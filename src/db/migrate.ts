@@ -10,10 +10,11 @@ import { ROOT } from '../package.ts'
 const MIGRATIONS = fileURLToPath(new URL('migrations/*.sql', ROOT))
 
 /**
- * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the service's
- * role (privileges.ts), all in one transaction. On a distributed database it also places the tables that a migration made
- * (distribution.ts). Processes that start together wait for each other. Throws when the database is newer than this program, a
- * file was changed after it ran, another role owns the tables, or this role may not create any. Returns the names of the migrations that ran.
+ * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the
+ * service's role (privileges.ts), all in one transaction. On a distributed database it also places the tables that a
+ * migration made (distribution.ts). Processes that start together wait for each other. Throws when the database is newer
+ * than this program, a file was changed after it ran, another role owns the tables, or this role may not create any. Returns
+ * the names of the migrations that ran.
  */
 export async function migrate(owner: Database, serviceRole: string): Promise<string[]> {
   return transaction(owner, async (tx) => {

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { CLUSTER } from '../../test/cluster.ts'
-import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
-import { Cluster, hashOfUuid, nodesOf, onShard, shardOf } from './nodes.ts'
+import { ownDatabase } from '../../test/support.ts'
+import { Cluster, hashOfUuid, onShard, shardOf } from './nodes.ts'
+import { forCustomer, partsOf } from './parts.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase(2)
-})
-afterAll(() => database.drop())
+const database = await ownDatabase(2)
 
 test('the hash of a customer is the one by which the database distributes', async () => {
   const ids = [
@@ -24,13 +21,12 @@ test('the hash of a customer is the one by which the database distributes', asyn
   expect(() => hashOfUuid('')).toThrow('not a uuid')
 })
 
-test.skipIf(CLUSTER.length > 0)('a plain database has one node: the pool itself', async () => {
+test.skipIf(CLUSTER.length > 0)('a plain database is its only part', async () => {
   const cluster = await Cluster.open(database.db, (error) => expect.unreachable(String(error)))
-  const nodes = cluster.nodes(database.db, (address) => expect.unreachable(address))
-  expect(nodes.of(crypto.randomUUID())).toBe(database.db)
-  expect(nodes.list()).toEqual([{ name: '', db: database.db, hints: database.db }])
-  expect(nodesOf(database.db).shared).toBe(database.db)
-  expect(nodesOf(nodes)).toBe(nodes)
+  cluster.connect(database.db, (address) => expect.unreachable(address))
+  expect(forCustomer(database.db, crypto.randomUUID())).toBe(database.db)
+  expect(partsOf(database.db)).toEqual([{ name: '', db: database.db }])
+  expect(partsOf(database.db)).toBe(partsOf(database.db))
   await cluster.close()
 })
 

@@ -1,46 +1,13 @@
 import { setCoordinator, type Database, type Queryable } from './database.ts'
 import { isDistributed } from './distribution.ts'
+import { setParts, setReader, type Part } from './parts.ts'
 import { Refreshed } from './refreshed.ts'
 
 /**
- * Which node has which customer. A plain PostgreSQL has everything in one place. On a cluster (Citus, distributed by customer)
- * each customer is on one node, and every node takes statements: a statement about a customer goes to the customer's node.
+ * Which node has which customer. A plain PostgreSQL has everything in one place. On a cluster (Citus, distributed by
+ * customer) each customer is on one node, and every node takes statements: a statement about a customer goes to the
+ * customer's node.
  */
-
-/** A database server that has customers. */
-export interface Node {
-  /** `<host>:<port>` as the cluster's metadata names it; empty for the only server of a plain database. */
-  readonly name: string
-  readonly db: Database
-  /**
-   * Reads this node's customers and no others, for statements that look for work. Each joins within a customer, its answer is
-   * merely a hint, and it runs once for each shard. So it must name each table behind `from` or `join`, give it an alias where a
-   * column needs its name, and not need the whole answer in order. On a plain database this is `db`.
-   */
-  readonly hints: Queryable
-}
-
-/** Connections to all nodes for one use, such as requests. */
-export interface Nodes {
-  /** For records without a customer, and transactions over several: the coordinator. On a plain database, the pool. */
-  readonly shared: Database
-  /** The pool for the records of this customer. It takes no query: the customer's id determines the node. */
-  readonly of: (customerId: string) => Database
-  readonly nameOf: (customerId: string) => string
-  /** The nodes that have customers now. */
-  readonly list: () => readonly Node[]
-  /** Reads at once which node has which customer. If that has changed, `list` returns another array. */
-  readonly refresh: () => Promise<void>
-}
-
-/** A plain database: one pool for everything. */
-export function onlyNode(db: Database): Nodes {
-  const nodes = [{ name: '', db, hints: db }]
-  return { shared: db, of: () => db, nameOf: () => '', list: () => nodes, refresh: async () => undefined }
-}
-
-/** Makes `Nodes` of a pool, as for a plain database. */
-export const nodesOf = (db: Database | Nodes): Nodes => ('shared' in db ? db : onlyNode(db))
 
 /** One range of customers' hashes: its node, and the name of each table's shard there. */
 export interface Shard {
@@ -66,8 +33,8 @@ export class Cluster {
   }
 
   /**
-   * Reads which node has which customer, through the coordinator, and again each second. On a plain database it only asks once
-   * whether there is a cluster. `onError` gets the first of several failures: the last known places stay in use.
+   * Reads which node has which customer, through the coordinator, and again each second. On a plain database it only asks
+   * once whether there is a cluster. `onError` gets the first of several failures: the last known places stay in use.
    */
   static async open(db: Database, onError: (error: unknown) => void): Promise<Cluster> {
     if (!(await isDistributed(db))) return new Cluster()
@@ -86,36 +53,36 @@ export class Cluster {
     return new Cluster(shards)
   }
 
-  /** Connections for one use: `shared` to the coordinator, and a pool for each other node, opened at its first use. */
-  nodes(shared: Database, open: OpenNode): Nodes {
+  /**
+   * Lets these connections to the coordinator find the node of a customer (`forCustomer`); `open` opens the pool of another
+   * node at its first use.
+   */
+  connect(shared: Database, open: OpenNode): Database {
     const shards = this.#shards
-    if (shards === undefined) return onlyNode(shared)
-    const pools = new Map<string, Database>()
-    const poolOf = (name: string): Database => {
-      if (name === COORDINATOR) return shared
-      const known = pools.get(name)
-      if (known !== undefined) return known
-      const made = open(name)
-      pools.set(name, made)
-      setCoordinator(made, shared)
-      return made
-    }
+    if (shards === undefined) return shared
+    const nodes = new Map<string, Part>()
     const refresh = () => shards.read()
-    let listed: { shards: readonly Shard[]; nodes: readonly Node[] } | undefined
+    const nodeNamed = (name: string): Part => {
+      const opened = nodes.get(name)
+      if (opened !== undefined) return opened
+      const db = name === COORDINATOR ? shared : open(name)
+      if (db !== shared) setCoordinator(db, shared)
+      const own = () => shards.value.filter(({ node }) => node === name)
+      setReader(db, new OwnShards(db, own, refresh))
+      const node = { name, db }
+      nodes.set(name, node)
+      return node
+    }
+    let listed: { shards: readonly Shard[]; nodes: readonly Part[] } | undefined
     const list = () => {
       const now = shards.value
-      if (listed?.shards === now) return listed.nodes
-      const names = [...new Set(now.map(({ node }) => node))]
-      const nodes = names.map((name): Node => {
-        const db = poolOf(name)
-        const own = () => shards.value.filter(({ node }) => node === name)
-        return { name, db, hints: new OwnShards(db, own, refresh) }
-      })
-      listed = { shards: now, nodes }
-      return nodes
+      if (listed?.shards !== now)
+        listed = { shards: now, nodes: [...new Set(now.map(({ node }) => node))].map(nodeNamed) }
+      return listed.nodes
     }
-    const nameOf = (customerId: string) => shardOf(shards.value, customerId).node
-    return { shared, of: (customerId) => poolOf(nameOf(customerId)), nameOf, list, refresh }
+    const of = (customerId: string) => nodeNamed(shardOf(shards.value, customerId).node)
+    setParts(shared, { of, list, refresh })
+    return shared
   }
 
   async close(): Promise<void> {

@@ -13,28 +13,28 @@ const ADVICE =
  * transaction, named statements collide, settings of a session get lost, and so do notifications.
  */
 export async function hasOwnSessions(db: Database): Promise<boolean> {
-  const [one, other] = await Promise.all([db.connect(), db.connect()])
+  const [first, second] = await Promise.all([db.connect(), db.connect()])
   try {
     for (let tried = 0; tried < TRIES; tried++) {
       const value = randomUUID()
-      await one.query('select set_config($1, $2, false)', [SETTING, value])
+      await first.query('select set_config($1, $2, false)', [SETTING, value])
       // The other session keeps a connection now: the one that has just been used, if they are shared.
-      await other.query('begin')
+      await second.query('begin')
       const seen = []
-      for (const session of [other, one]) {
+      for (const session of [second, first]) {
         const { rows } = await session.query<{ seen: string | null }>(
           'select current_setting($1, true) as seen',
           [SETTING],
         )
         seen.push(rows[0]!.seen)
       }
-      await other.query('rollback')
+      await second.query('rollback')
       if (seen[0] === value || seen[1] !== value) return false
     }
     return true
   } finally {
-    one.release()
-    other.release()
+    first.release()
+    second.release()
   }
 }
 

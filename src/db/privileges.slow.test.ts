@@ -6,22 +6,25 @@
  * 4. a role's faults are reported, and a start without the needed privileges fails with advice.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { asAdmin, atEnd, cloneDatabase, createDatabase, everyTable, onEveryNode } from '../../test/support.ts'
-import type { TestDatabase } from '../../test/support.ts'
-import { SEALED_TABLES } from '../audit/row-macs.ts'
+import { describe, expect, test } from 'vitest'
+import {
+  asAdmin,
+  cloneDatabase,
+  createDatabase,
+  everyTable,
+  onEveryNode,
+  ownDatabase,
+} from '../../test/support.ts'
+import { SEALED_TABLES } from '../audit/sealed-rows.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { bringUpToDate, migrate } from './migrate.ts'
 import { sources } from '../../test/sources.ts'
 import { undeclaredTables } from '../../test/undeclared-tables.ts'
 import { grantDifferences, faultsOfRole, FUNCTIONS } from './privileges.ts'
 import { PRIVILEGES } from './tables.ts'
+import { atEnd } from '../../test/at-end.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase()
-})
-afterAll(() => database.drop())
+const database = await ownDatabase()
 
 const role = () => new URL(database.url).username
 const ownerRole = () => new URL(database.ownerUrl).username
@@ -199,10 +202,10 @@ describe('PRIVILEGES', () => {
     expect(
       lacking.map(([what, file]) => `${what}, which src/${file} needs, is missing in src/db/tables.ts`),
     ).toEqual([])
-    // The statements that seal rows name no table (src/audit/row-macs.ts).
+    // The statements that seal rows name no table (src/audit/sealed-rows.ts).
     for (const table of SEALED_TABLES)
       for (const column of ['sealed_at', 'mac'])
-        wanted.set(`update (${column}) on ${table}`, 'records/row-macs.ts')
+        wanted.set(`update (${column}) on ${table}`, 'records/sealed-rows.ts')
     const idle = declared.filter((what) => !wanted.has(what))
     expect(idle, 'no statement in src needs this').toEqual([])
   })
@@ -245,8 +248,7 @@ describe('PRIVILEGES', () => {
 
 describe('migrate', () => {
   test('revokes undeclared privileges, grants missing ones, and then writes nothing', async () => {
-    const { db, owner, drop } = await cloneDatabase()
-    atEnd(drop)
+    const { db, owner } = await ownDatabase()
     for (const statement of [
       `grant update, delete on entries to ${role()}`,
       `grant update on transfers to ${role()} with grant option`,
@@ -307,8 +309,7 @@ describe('migrate', () => {
   })
 
   test('explains how to reassign tables of another role, and changes nothing', async () => {
-    const { db, ownerUrl, drop } = await cloneDatabase()
-    atEnd(drop)
+    const { db, ownerUrl } = await ownDatabase()
     const name = `test_${randomBytes(6).toString('hex')}`
     await asAdmin(`create role ${name} login password 'p'`)
     atEnd(() => asAdmin(`drop role ${name}`))

@@ -27,8 +27,8 @@ interface Difference {
 }
 
 /**
- * Compares the grants of a role with `PRIVILEGES` and `FUNCTIONS`, by table and function. An owner, a superuser or a member of
- * another role may do more than its grants: `faultsOfRole` reports that.
+ * Compares the grants of a role with `PRIVILEGES` and `FUNCTIONS`, by table and function. An owner, a superuser or a member
+ * of another role may do more than its grants: `faultsOfRole` reports that.
  */
 export async function grantDifferences(db: Queryable, role: string): Promise<Difference[]> {
   const { rows } = await db.query<{ table: string; what: string; column: string | null }>(
@@ -52,8 +52,8 @@ export async function grantDifferences(db: Queryable, role: string): Promise<Dif
     wanted: string[],
     there: string[],
   ): Difference[] => {
-    const missing = wanted.filter((one) => !there.includes(one))
-    const excess = there.filter((one) => !wanted.includes(one))
+    const missing = wanted.filter((privilege) => !there.includes(privilege))
+    const excess = there.filter((privilege) => !wanted.includes(privilege))
     return missing.length + excess.length === 0 ? [] : [{ kind, name, missing, excess }]
   }
   const ofTables = Object.entries(PRIVILEGES).flatMap(([table, privileges]) => {
@@ -68,7 +68,7 @@ export async function grantDifferences(db: Queryable, role: string): Promise<Dif
       'function',
       name,
       FUNCTIONS.includes(name) ? [privilege(name, 'execute')] : [],
-      executable.filter((one) => one.name === name).map(({ what }) => privilege(name, what)),
+      executable.filter((grant) => grant.name === name).map(({ what }) => privilege(name, what)),
     ),
   )
   return [...ofTables, ...ofFunctions]
@@ -190,8 +190,8 @@ export async function faultsOfRole(db: Queryable): Promise<RoleFault[]> {
   if (may.owns_tables) return [excess(`owns the schema: ${UNGUARDED}`, TWO_ROLES), ...creator]
   if (may.owns_database) return [excess(`owns the database: it may drop the ledger`, TWO_ROLES), ...creator]
   const found = await grantDifferences(db, role)
-  const missing = found.flatMap((one) => one.missing)
-  const granted = found.flatMap((one) => one.excess)
+  const missing = found.flatMap((difference) => difference.missing)
+  const granted = found.flatMap((difference) => difference.excess)
   const migrate = 'bursar migrate as the role that owns the schema (docs/guides/database-roles.md)'
   return [
     ...creator,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Database } from './database.ts'
-import type { Node, Nodes } from './nodes.ts'
-import { RefreshedOfNodes } from './refreshed-of-nodes.ts'
+import { setParts, type Part } from './parts.ts'
+import { RefreshedParts } from './refreshed-parts.ts'
 import { Refreshed } from './refreshed.ts'
 
 function pending<T>() {
@@ -75,33 +75,42 @@ test('the value is read again until the end', async () => {
   expect(count.value).toBe(last)
 })
 
-test('each node has its part: one that hangs delays no other, and one without customers is forgotten', async () => {
-  const nodeOf = (name: string): Node => ({ name, db: {} as Database, hints: {} as Database })
-  let listed = [nodeOf('a'), nodeOf('b')]
-  const nodes: Nodes = {
-    shared: {} as Database,
-    of: () => ({}) as Database,
-    nameOf: (customerId) => customerId,
+test('each part of a database has its value: a part that hangs delays no other, and one without customers is forgotten', async () => {
+  const names = new Map<unknown, string>()
+  const partNamed = (name: string): Part => {
+    const db = {} as Database
+    names.set(db, name)
+    return { name, db }
+  }
+  let listed = [partNamed('a'), partNamed('b')]
+  const db = {} as Database
+  setParts(db, {
+    of: (customerId) => listed.find(({ name }) => name === customerId)!,
     list: () => listed,
     refresh: async () => undefined,
-  }
+  })
   const hanging = pending<string>()
-  const names = new RefreshedOfNodes(
-    nodes,
+  const values = new RefreshedParts(
+    db,
     '',
-    async ({ name }) => (name === 'b' ? hanging.promise : name.toUpperCase()),
+    async (from, whose) => {
+      const name = names.get(from) ?? 'nobody'
+      return name === 'b' ? hanging.promise : `${name} ${whose}`
+    },
     noFailure,
   )
-  names.follow(1)
-  await expect.poll(() => names.of('a').value).toBe('A')
-  expect(names.of('b').value).toBe('')
-  const b = names.of('b')
-  listed = [...listed, nodeOf('c')]
-  await expect.poll(() => names.of('c').value).toBe('C')
-  hanging.resolve('B')
-  await expect.poll(() => names.of('b').value).toBe('B')
-  expect(names.of('b')).toBe(b)
-  listed = [nodeOf('a')]
-  expect([...names.parts.keys()]).toEqual(['a'])
-  await names.stop()
+  const valueOf = (name: string) => values.of(name)[0]!
+  const starting = values.start(1)
+  await expect.poll(() => valueOf('a').value).toBe('a CUSTOMERS')
+  expect(valueOf('b').value).toBe('')
+  const b = valueOf('b')
+  listed = [...listed, partNamed('c')]
+  hanging.resolve('b after all')
+  await starting
+  await expect.poll(() => valueOf('c').value).toBe('c CUSTOMERS')
+  await expect.poll(() => valueOf('b').value).toBe('b after all')
+  expect(valueOf('b')).toBe(b)
+  listed = [listed[0]!]
+  expect(values.all.map(({ value }) => value)).toEqual(['a CUSTOMERS', 'nobody NOBODY'])
+  await values.stop()
 })

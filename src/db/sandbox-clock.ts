@@ -11,8 +11,8 @@ import { momentAt, type Moment } from './ids.ts'
 
 /**
  * The clock of a sandbox, which tests move forward (API behaviour, Sandbox). All times of records come from the database's
- * `clock_timestamp()`. The sessions of a sandbox look for functions in the schema `sandbox_clock` first. Until the clock is moved,
- * that schema does not exist, and in live mode no session looks there: the clock costs neither of them anything
+ * `clock_timestamp()`. The sessions of a sandbox look for functions in the schema `sandbox_clock` first. Until the clock is
+ * moved, that schema does not exist, and in live mode no session looks there: the clock costs neither of them anything
  * (docs/decisions/running-it.md, "The clock of a sandbox").
  */
 
@@ -30,12 +30,13 @@ export class ClockNotMoved extends Error {}
 export class ClockInUse extends Error {}
 
 /**
- * Moves the clock of a sandbox forward by an ISO 8601 duration, as PostgreSQL adds it: `P1M` leads to the same day of the next
- * month. `ownerUrl` is the address for the role that owns the schema; without it, the service's role must be that role. Returns
- * the new time. Throws a RangeError for a time that is too far ahead, `ClockNotMoved` and `ClockInUse`.
+ * Moves the clock of a sandbox forward by an ISO 8601 duration, as PostgreSQL adds it: `P1M` leads to the same day of the
+ * next month. `ownerUrl` is the address for the role that owns the schema; without it, the service's role must be that role.
+ * Returns the new time. Throws a RangeError for a time that is too far ahead, `ClockNotMoved` and `ClockInUse`.
  *
- * The transaction locks the table that every reading of the clock reads. So transactions that know the earlier time have ended,
- * and later ones wait for the new time: an ascending list never ends above a record that is still to come (horizon.ts).
+ * The transaction locks the table that every reading of the clock reads. So transactions that know the earlier time have
+ * ended, and later ones wait for the new time: an ascending list never ends above a record that is still to come
+ * (horizon.ts).
  */
 export async function advanceClock(
   service: Database,

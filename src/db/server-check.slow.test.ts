@@ -1,15 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startSilentProxy } from '../../test/silent-proxy.ts'
-import { atEnd, cloneDatabase, type TestDatabase } from '../../test/support.ts'
+import { ownDatabase } from '../../test/support.ts'
 import { CHECKER, connectionLost, openDatabase, transaction } from './database.ts'
 import { ServerCheck } from './server-check.ts'
+import { atEnd } from '../../test/at-end.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase(1)
-})
-afterAll(() => database.drop())
+const database = await ownDatabase(1)
 
 const SILENT_MS = 600
 

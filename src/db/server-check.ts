@@ -4,7 +4,6 @@ import pg from 'pg'
 import { LISTEN } from './changes.ts'
 import { beginSession, CHECKER, CONNECTION_MS_MAX, TCP_LIMITS } from './database.ts'
 
-/** How often a server is asked. */
 const EVERY_MS = 1_000
 /** How long it may take to answer on an open connection. */
 const SILENT_MS = 5_000
@@ -49,7 +48,6 @@ export class ServerCheck {
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   #isSilent = false
-  /** The last failure that was no answer. */
   #cause: Error | undefined
   #session: CheckConnection | undefined
 

@@ -191,8 +191,6 @@ const TABLES = {
 const ofEach = <T>(read: (of: ReturnType<typeof table>) => T): Readonly<Record<string, T>> =>
   Object.fromEntries(Object.entries(TABLES).map(([name, of]) => [name, read(of)]))
 
-/** The privileges of the service's role, by table. */
 export const PRIVILEGES = ofEach(({ privileges }) => privileges)
 
-/** The place of each table. */
 export const PLACES = ofEach(({ place }) => place)

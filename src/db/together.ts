@@ -2,12 +2,13 @@ import { inOrder, mustHold, onCitus, type Transaction } from './database.ts'
 
 /**
  * Statements about rows of one customer, each on one table, sent in one round trip. A plain PostgreSQL gets them as one
- * statement, which costs least. Citus has no INSERT in a CTE, so it gets each one by itself, straight to the customer's shard.
+ * statement, which costs least. Citus has no INSERT in a CTE, so it gets each one by itself, straight to the customer's
+ * shard.
  */
 
 /**
- * One of the statements. `$1` is the customer. `text` gets the number of its first own parameter and, behind a part that changes
- * a row, the table expression `changed`: that row after the change.
+ * One of the statements. `$1` is the customer. `text` gets the number of its first own parameter and, behind a part that
+ * changes a row, the table expression `changed`: that row after the change.
  */
 export interface StatementPart {
   name: string
@@ -24,10 +25,10 @@ export interface ChangedRow {
 }
 
 /**
- * Returns the insert that begins with `into`. Its first parameter is a time, where there are columns `at`. The other `columns`, given
- * with their types, come from array parameters in their order. The columns in `fixed` are SQL. One row of VALUES becomes many
- * rows where its columns are sets. Each array is unnested by itself: one `unnest` of all of them would first store every array as
- * a table (measured: 41 us a withdrawal, not 37.5).
+ * Returns the insert that begins with `into`. Its first parameter is a time, where there are columns `at`. The other
+ * `columns`, given with their types, come from array parameters in their order. The columns in `fixed` are SQL. One row of
+ * VALUES becomes many rows where its columns are sets. Each array is unnested by itself: one `unnest` of all of them would
+ * first store every array as a table (measured: 41 us a withdrawal, not 37.5).
  */
 export function insertOf(
   into: `insert into ${string}`,
@@ -60,22 +61,26 @@ export async function sendTogether(
   parts: readonly Bound[],
   changed?: ChangedRow,
 ): Promise<void> {
-  const all = [...(changed === undefined ? [] : [changed.part]), ...parts]
-  if (all.length === 0) return
+  const bound = [...(changed === undefined ? [] : [changed.part]), ...parts]
+  if (bound.length === 0) return
   if (onCitus(tx)) {
     const required = `select ${mustHold('count(*) = 1')} from ${changed?.table} where customer_id = $1`
     const asNow = `(select * from ${changed?.table} where customer_id = $1) changed`
     await inOrder([
-      ...all.map(([{ name, text }, values]) =>
+      ...bound.map(([{ name, text }, values]) =>
         tx.query({ name, text: text(OWN, asNow), values: [customerId, ...values] }),
       ),
       ...(changed === undefined ? [] : [tx.query(required, [customerId])]),
     ])
     return
   }
-  const name = all.map(([part]) => part.name).join(', ')
-  const values = all.flatMap(([, own]) => own)
-  await tx.query({ name, text: joined(name, all, changed !== undefined), values: [customerId, ...values] })
+  const name = bound.map(([part]) => part.name).join(', ')
+  const values = bound.flatMap(([, own]) => own)
+  await tx.query({
+    name,
+    text: joined(name, bound, changed !== undefined),
+    values: [customerId, ...values],
+  })
 }
 
 /** The joined statements by name: few combinations occur, and a part has the same number of parameters each time. */

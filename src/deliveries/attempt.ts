@@ -25,11 +25,9 @@ export interface AttemptOutcome {
   retryAfterSeconds?: number | undefined
 }
 
-/** What all attempts of a process share. */
 export interface Means {
   sender: Sender
   tokens: DeliveryTokens
-  /** The member `source` of each body. */
   source: string
 }
 

@@ -5,7 +5,6 @@ import { faultOfAddress, targetRules } from './targets.ts'
 
 /** Addresses of this machine and of cloud providers' metadata, which hands out credentials. */
 const NEVER_OPEN = ['127.0.0.1', '::1', '169.254.169.254', 'fd00:ec2::254']
-/** Most failing webhooks that are listed. */
 const TOLD_MAX = 5
 
 /** Warns of private addresses that webhooks may reach, and of failing webhooks. Without a database, only of the former. */

@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { pino } from 'pino'
-import { createCustomer } from '../access/customers/create-customer.ts'
+import { createCustomer } from '../money/records/customer.ts'
 import type { Database } from '../db/database.ts'
 import { readHorizon } from '../db/horizon.ts'
 import { momentAt } from '../db/ids.ts'
 import { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import { insertEndpoint, writeEvents } from '../../test/endpoints.ts'
 import { startReceiver } from '../../test/receivers.ts'
-import { cloneDatabase, MASTER_KEYS, testSettings, type TestDatabase } from '../../test/support.ts'
-import { claimDeliveries, endpointsWithWork, EVENTS_LOOKED_AT_MAX, START, type Position } from './claim.ts'
+import { MASTER_KEYS, ownDatabase, testSettings } from '../../test/support.ts'
+import { START, claimDeliveries, endpointsWithWork, type Position } from './claim.ts'
+import { EVENTS_LOOKED_AT_MAX } from './candidates.ts'
 import { Deliverer } from './deliver.ts'
 import { recordAttempts } from './record.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase(5)
-})
-afterAll(() => database.drop())
+const database = await ownDatabase(5)
 
 const newCustomer = async () => (await createCustomer(database.db, 'Test')).customer_id
 const URL_OF_NOBODY = 'http://127.0.0.1:9/'

@@ -1,14 +1,19 @@
-import {
-  arrayLiteral,
-  inOrder,
-  transaction,
-  type Database,
-  type Queryable,
-  type Transaction,
-} from '../db/database.ts'
+import { inOrder, transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { arrayLiteral } from '../db/array-literal.ts'
 import { firstIn } from '../db/changes.ts'
 import { firstIdAt, momentAt, type Moment } from '../db/ids.ts'
-import { eventMatches, type WebhookAuth } from '../money/records/webhook.ts'
+import type { WebhookAuth } from '../money/records/webhook.ts'
+import {
+  choose,
+  EVENTS_READ,
+  EVENTS_READ_MAX,
+  IS_DUE,
+  selectDue,
+  selectNew,
+  type Candidate,
+  type Chosen,
+  type EndpointKey,
+} from './candidates.ts'
 import { intervalOf, nextSlots } from './schedule.ts'
 
 /** Which process makes which delivery: a claim locks the endpoint in a short transaction, and takes leases for after it. */
@@ -17,17 +22,6 @@ import { intervalOf, nextSlots } from './schedule.ts'
 export const LEASE_SECONDS = 30
 /** Most endpoints that one look for work finds. Those that were served least recently come first. */
 const ENDPOINTS_MAX = 500
-/**
- * Events that one claim reads to find those that match an endpoint, and how many after a claim that found too few. At 10 claims a
- * second, an endpoint of rare event types keeps up with a customer's 20,000 events a second.
- */
-const EVENTS_READ = 64
-const EVENTS_READ_MAX = 2_000
-/**
- * Most events that one claim looks at, including those that have a delivery already. Tests and resends make deliveries after the
- * cursor without limit. A claim that passed a million of them would take seconds, and other endpoints would wait.
- */
-export const EVENTS_LOOKED_AT_MAX = 10_000
 /** An endpoint is claimed again when its slots end within this time. */
 const REFILL_SECONDS = 0.1
 
@@ -36,11 +30,6 @@ const REFILL_SECONDS = 0.1
  * PostgreSQL crashes, the last half second of claims and results may be lost, and these deliveries are made again.
  */
 export const WITHOUT_FLUSH = 'set local synchronous_commit = off'
-
-export interface EndpointKey {
-  customer_id: string
-  id: string
-}
 
 export interface Endpoint extends EndpointKey {
   url: string
@@ -53,7 +42,6 @@ export interface Endpoint extends EndpointKey {
 
 export interface ClaimedDelivery {
   event_id: string
-  /** The attempts since it was sent or resent. */
   attempts_of_round: number
   /** When the attempt may start, as seconds after the claim. */
   startsIn: number
@@ -67,29 +55,6 @@ export interface Claim {
   /** The end of the lease, which identifies it: an attempt is recorded only where the delivery still has this value. */
   leased_until: string
 }
-
-/** How far this process has read an endpoint's events. The cursor stays behind while an older transaction is under way. */
-export interface Position {
-  id: string
-  /**
-   * When everything from the cursor on was last read, by `performance.now()`; undefined while a pass from the cursor has not
-   * reached the newest event.
-   */
-  passedAt: number | undefined
-  /** Whether the last claim found fewer events for the endpoint than it could send, and there were more to read. */
-  isSparse: boolean
-}
-
-export const START: Position = { id: '', passedAt: -Infinity, isSparse: false }
-
-const IS_DUE = (now: string) =>
-  `d.status = 'PENDING' and d.due_at <= ${now} and (d.leased_until is null or d.leased_until <= ${now})`
-
-/** Whether an earlier event of the record waits for its first attempt at the endpoint. */
-const isBehind = (object_id: string, event_id: string) => `exists (
-          select 1 from webhook_deliveries b
-          where b.customer_id = $1 and b.webhook_id = $2 and b.object_id = ${object_id} and b.event_id < ${event_id}
-            and b.status = 'PENDING' and b.attempts = 0)`
 
 /**
  * Finds the endpoints that may have something to send now, except those in `full`, and only those in `admitted` if it is given.
@@ -119,15 +84,29 @@ export async function endpointsWithWork(
 }
 
 /** Milliseconds until the next attempt is due, as `firstIn` returns them. */
-export const deliveryDueIn = (hints: Queryable): Promise<number | undefined> =>
+export const deliveryDueIn = (db: Queryable): Promise<number | undefined> =>
   firstIn(
-    hints,
+    db,
     `
     select greatest(w.next_at, d.due_at, d.leased_until) as at
     from webhooks w
     join webhook_deliveries d on d.customer_id = w.customer_id and d.webhook_id = w.id and d.status = 'PENDING'
     where w.status = 'ACTIVE'`,
   )
+
+/** How far this process has read an endpoint's events. The cursor stays behind while an older transaction is under way. */
+export interface Position {
+  id: string
+  /**
+   * When everything from the cursor on was last read, by `performance.now()`; undefined while a pass from the cursor has not
+   * reached the newest event.
+   */
+  passedAt: number | undefined
+  /** Whether the last claim found fewer events for the endpoint than it could send, and there were more to read. */
+  isSparse: boolean
+}
+
+export const START: Position = { id: '', passedAt: -Infinity, isSparse: false }
 
 /**
  * A transaction that is under way for longer than this keeps the cursor before it, and each reading from the cursor passes
@@ -175,18 +154,6 @@ interface LockedRow extends Omit<Endpoint, keyof EndpointKey> {
   slow_for: number
   now: string
   leased_until: string
-}
-
-interface Candidate {
-  event_id: string
-  object_id: string
-  attempts: number
-  attempts_of_round: number
-  /** Since when: the event's creation, or when the next attempt was due. */
-  since: string
-  isNew: boolean
-  /** Whether an earlier event of the record waits for its first attempt. */
-  is_behind: boolean
 }
 
 /**
@@ -283,138 +250,6 @@ async function lockEndpoint(
   return rows[0]
 }
 
-async function selectDue(
-  tx: Transaction,
-  { customer_id, id }: EndpointKey,
-  now: string,
-  limit: number,
-): Promise<Candidate[]> {
-  const { rows } = await tx.query<Omit<Candidate, 'isNew' | 'is_behind'>>({
-    name: 'due deliveries',
-    text: `
-      select d.event_id, d.object_id, d.attempts, d.attempts_of_round, d.due_at as since
-      from webhook_deliveries d
-      where d.customer_id = $1 and d.webhook_id = $2 and ${IS_DUE('$3')}
-        and not ${isBehind('d.object_id', 'd.event_id')}
-      order by d.due_at
-      limit $4`,
-    values: [customer_id, id, now, limit],
-  })
-  return rows.map((row) => ({ ...row, isNew: false, is_behind: false }))
-}
-
-interface Found {
-  candidates: Candidate[]
-  /** The last event up to which all were read. */
-  lastRead: string | undefined
-  /** Whether there may be more. */
-  isCut: boolean
-}
-
-/**
- * Reads the events after an id that have no delivery to this endpoint, and returns those that it gets. It looks at
- * `EVENTS_LOOKED_AT_MAX` events at most.
- */
-async function selectNew(
-  tx: Transaction,
-  { customer_id, id }: EndpointKey,
-  { from, limit, readMax }: { from: string; limit: number; readMax: number },
-): Promise<Found> {
-  const { rows } = await tx.query<{
-    looked_to: string | null
-    read: number
-    last_read: string | null
-    event_id: string | null
-    object_id: string | null
-    created_at: string | null
-    is_behind: boolean | null
-  }>({
-    name: 'new events',
-    text: `
-      with read as materialized (
-        select e.*
-        from (select customer_id, id, type, object_id, created_at, is_test
-              from events where customer_id = $1 and id > $3 order by id limit $5) e
-        -- Without the second bound, PostgreSQL may read all deliveries of the endpoint (measured: 45,000, in 11 ms).
-        where not exists (select 1 from webhook_deliveries d
-                          where d.customer_id = $1 and d.webhook_id = $2 and d.event_id = e.id and d.event_id > $3)
-        order by e.id
-        limit $6
-      ), matching as (
-        select r.id as event_id, r.object_id, r.created_at, ${isBehind('r.object_id', 'r.id')} as is_behind
-        from read r, webhooks w
-        where w.customer_id = $1 and w.id = $2 and ${eventMatches('r', 'w')}
-        order by r.id
-        limit $4
-      )
-      select all_read.*, matching.*,
-             -- Where it stopped to look, if it read fewer than it could.
-             case when all_read.read < $6 then (
-               select e.id from events e where e.customer_id = $1 and e.id > $3 order by e.id offset $5::int - 1 limit 1
-             ) end as looked_to
-      from (select count(*)::int as read, (array_agg(id order by id desc))[1] as last_read from read) all_read
-      left join matching on true
-      order by event_id`,
-    values: [customer_id, id, from, limit, EVENTS_LOOKED_AT_MAX, readMax],
-  })
-  const { read, last_read, looked_to } = rows[0]!
-  const candidates = rows.flatMap(({ event_id, object_id, created_at, is_behind }) =>
-    event_id === null
-      ? []
-      : {
-          event_id,
-          object_id: object_id!,
-          attempts: 0,
-          attempts_of_round: 0,
-          since: created_at!,
-          isNew: true,
-          is_behind: is_behind!,
-        },
-  )
-  return {
-    candidates,
-    lastRead: looked_to ?? last_read ?? undefined,
-    isCut: candidates.length === limit || read === readMax || looked_to !== null,
-  }
-}
-
-interface Chosen {
-  sent: Candidate[]
-  /** New deliveries that wait until an earlier event of their record had its first attempt. */
-  parked: Candidate[]
-  /** Everything visible up to this event has its delivery; undefined: everything visible has. */
-  readTo: string | undefined
-}
-
-/**
- * Chooses the deliveries that have waited longest, retries and new ones alike. A delivery waits while an earlier event of its
- * record waits for its first attempt. New deliveries are taken from the front of those found, in the order of their ids.
- */
-function choose(due: Candidate[], found: Found, from: string, most: number): Chosen {
-  const sent: Candidate[] = []
-  const parked: Candidate[] = []
-  const firstOf = new Map<string, string>()
-  let readTo = from
-  for (const next of [...found.candidates, ...due].sort(byAge)) {
-    if (sent.length === most) break
-    if (next.isNew) readTo = next.event_id
-    const earlier = firstOf.get(next.object_id)
-    if (next.is_behind || (earlier !== undefined && earlier < next.event_id)) {
-      if (next.isNew) parked.push(next)
-      continue
-    }
-    sent.push(next)
-    if (next.attempts === 0) firstOf.set(next.object_id, earlier ?? next.event_id)
-  }
-  const lastFound = found.candidates.at(-1)?.event_id
-  if (lastFound !== undefined && readTo !== lastFound) return { sent, parked, readTo }
-  if (!found.isCut) return { sent, parked, readTo: undefined }
-  return { sent, parked, readTo: found.candidates.length >= most ? readTo : (found.lastRead ?? from) }
-}
-
-/** Those that have waited longest come first. New events keep the order of their ids, which are made from their times. */
-const byAge = (a: Candidate, b: Candidate) => (a.since < b.since ? -1 : Number(a.since > b.since))
-
 /** Leases the deliveries to send, and inserts those that have no row yet. Returns the ids of the leased ones. */
 async function lease(
   tx: Transaction,
@@ -483,7 +318,6 @@ export async function releaseLeases(
   )
 }
 
-/** Makes no attempt at an endpoint for some time. */
 export async function pauseEndpoint(
   db: Queryable,
   { customer_id, id }: EndpointKey,

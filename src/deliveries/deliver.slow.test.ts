@@ -3,32 +3,20 @@ import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import { Webhook as Verifier } from 'standardwebhooks'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { usualMs } from '../db/changes.ts'
-import { createCustomer } from '../access/customers/create-customer.ts'
+import { createCustomer } from '../money/records/customer.ts'
 import { newSigningSecret, WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import { insertEndpoint, writeEvents, writeEventsIn, type EndpointOptions } from '../../test/endpoints.ts'
 import { idOf, startReceiver, type Received } from '../../test/receivers.ts'
 import { freePort } from '../../test/free-port.ts'
-import {
-  atEnd,
-  cloneDatabase,
-  MASTER_KEYS,
-  testSettings,
-  type TestDatabase,
-  refusing,
-} from '../../test/support.ts'
+import { MASTER_KEYS, testSettings, refusing, ownDatabase } from '../../test/support.ts'
 import { Deliverer, type DelivererOptions } from './deliver.ts'
+import { atEnd } from '../../test/at-end.ts'
 
-let database: TestDatabase
 const secrets = new WebhookSecrets(MASTER_KEYS)
 
-beforeAll(async () => {
-  database = await cloneDatabase(20)
-})
-afterAll(async () => {
-  await database.drop()
-})
+const database = await ownDatabase(20)
 
 const ID = /^[0-9a-f-]{36}$/
 

@@ -5,7 +5,8 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Rest } from '../db/changes.ts'
-import type { Database, Queryable } from '../db/database.ts'
+import type { Database } from '../db/database.ts'
+import { ownCustomers } from '../db/parts.ts'
 import { readHorizon } from '../db/horizon.ts'
 import type { Moment } from '../db/ids.ts'
 import { readEvents, type ReadEvent } from '../money/records/event.ts'
@@ -21,12 +22,11 @@ import {
   LEASE_SECONDS,
   pauseEndpoint,
   releaseLeases,
-  START,
   type Claim,
   type ClaimedDelivery,
-  type EndpointKey,
-  type Position,
 } from './claim.ts'
+import { type EndpointKey } from './candidates.ts'
+import { START, type Position } from './claim.ts'
 import { Places } from './places.ts'
 import { recordAttempts, type Attempt } from './record.ts'
 import type { Resolve } from './resolve.ts'
@@ -54,21 +54,16 @@ const UNREADABLE_SECONDS = 60
 
 export interface DeliveryMeter {
   attempt(succeeded: boolean, seconds: number): void
-  /** How long an event waited for its first attempt. */
   waited(seconds: number): void
 }
 
 export interface DelivererOptions {
   db: Database
-  /** Says which endpoints have work (`Node.hints`; default: `db`). */
-  hints?: Queryable
   secrets: WebhookSecrets
   settings: Pick<Settings, 'mode' | 'webhookSource' | 'webhookAllowedNetworks'>
   log: Logger
   meter?: DeliveryMeter | undefined
-  /** Traces deliveries that tell of sampled payments. */
   tracing?: Tracing | undefined
-  /** Replaces the system's DNS. */
   resolve?: Resolve
 }
 
@@ -86,7 +81,6 @@ export class Deliverer {
   readonly #positions = new LRUCache<string, Position>({ max: ENDPOINTS_KNOWN_MAX })
   readonly #secrets = new LRUCache<string, Promise<SecretsOfWebhook>>({ max: 1_000 })
   readonly #recordings = new Map<string, Recording>()
-  /** The claims whose attempts are under way. */
   readonly #underWay = new Set<Promise<void>>()
   /** `#stopping` ends waits for slots; `#aborting` ends the requests some seconds later. */
   readonly #stopping = new AbortController()
@@ -103,12 +97,12 @@ export class Deliverer {
 
   /** Claims what may be sent now and begins to send it. Returns how long to rest. */
   async round(): Promise<Rest> {
-    const { db, hints = db } = this.#options
+    const { db } = this.#options
     const start = performance.now()
     if (this.#places.areFull) return POLL_MS
-    const endpoints = await endpointsWithWork(hints, this.#places.full(), this.#places.admitted())
+    const endpoints = await endpointsWithWork(ownCustomers(db), this.#places.full(), this.#places.admitted())
     const restMs = Math.max(POLL_MS, LOOK_SHARE * (performance.now() - start))
-    if (endpoints.length === 0) return { usualMs: restMs, dueIn: () => deliveryDueIn(hints) }
+    if (endpoints.length === 0) return { usualMs: restMs, dueIn: () => deliveryDueIn(ownCustomers(db)) }
     let horizon: { moment: Moment; at: number } | undefined
     const freshHorizon = async () => {
       const now = performance.now()

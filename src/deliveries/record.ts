@@ -1,8 +1,10 @@
 import { Temporal } from 'temporal-polyfill'
-import { arrayLiteral, inOrder, transaction, type Database, type Transaction } from '../db/database.ts'
+import { inOrder, transaction, type Database, type Transaction } from '../db/database.ts'
+import { arrayLiteral } from '../db/array-literal.ts'
 import { idsAt, readClock, type Moment } from '../db/ids.ts'
 import { insertEvents } from '../money/ledger/events.ts'
-import { WITHOUT_FLUSH, type EndpointKey } from './claim.ts'
+import { WITHOUT_FLUSH } from './claim.ts'
+import { type EndpointKey } from './candidates.ts'
 import { isOverloaded, secondsToNextAttempt, SLOW_SECONDS } from './schedule.ts'
 import { audited } from '../audit/audited.ts'
 import { recordChanges } from '../audit/audit.ts'
@@ -23,9 +25,7 @@ export interface Attempt {
   /** The attempts before it, since the delivery was sent or resent. */
   attempts_of_round: number
   succeeded: boolean
-  /** Undefined where no answer came. */
   status_code?: number | undefined
-  /** Why no answer came. */
   error?: string | undefined
   duration_ms: number
   /** The first bytes of the answer, as printable text. */
@@ -91,7 +91,7 @@ async function recordDeliveries(
     column(({ duration_ms }) => duration_ms),
     column(({ response }) => response),
   ]
-  // Citus cannot insert from the rows of an UPDATE. An insert from a row of the customer goes straight to its shard.
+  // Not with the UPDATE in a statement, and from a row of the customer (rules 2 and 4 of src/db/distribution.ts).
   const { rows } = await tx.query<{ event_id: string; attempts: number }>({
     name: 'end attempts',
     text: END_ATTEMPTS,
@@ -155,7 +155,7 @@ async function recordStanding(
   }
   const pause = Math.max(...attempts.map(({ retryAfterSeconds }) => retryAfterSeconds ?? 0))
   const isSlow = attempts.some(({ status_code }) => isOverloaded(status_code))
-  // Citus takes no sum of a time and an interval in such a statement.
+  // The pause in seconds: rule 3 of src/db/distribution.ts.
   const { rows } = await tx.query<{
     name: string
     failing_since: string | null

@@ -15,10 +15,10 @@ const LOOKUP_MS_MAX = 4_500
 
 /**
  * Returns how the names of targets are resolved. Public names go to the DNS servers directly. The system's own function
- * (getaddrinfo) blocks one of the two threads that Node has for it until the servers answer. Two names whose servers never answer
- * would hold up every other name that the process looks up, such as those of nodes and of the database. getaddrinfo resolves the
- * names of the operator's own network, which may be in /etc/hosts: in a sandbox, and with an allow-list. `servers` replace the
- * system's DNS servers.
+ * (getaddrinfo) blocks one of the two threads that Node has for it until the servers answer. Two names whose servers never
+ * answer would hold up every other name that the process looks up, such as those of nodes and of the database. getaddrinfo
+ * resolves the names of the operator's own network, which may be in /etc/hosts: in a sandbox, and with an allow-list.
+ * `servers` replace the system's DNS servers.
  */
 export function resolverFor(rules: TargetRules, servers?: readonly string[]): Resolve {
   return (name, done) => {

@@ -61,10 +61,10 @@ function checkedLookup(rules: TargetRules, resolve: Resolve): LookupFunction {
       if (error !== null) return done(error, '', 0)
       const fault = found
         .map(({ address }) => faultOfAddress(address, rules))
-        .find((one) => one !== undefined)
+        .find((fault) => fault !== undefined)
       if (fault !== undefined)
         return done(new SendFailure('the target is not allowed: the name has a private address'), '', 0)
-      const wanted = found.filter((one) => (family !== 4 && family !== 6 ? true : one.family === family))
+      const wanted = found.filter((host) => (family !== 4 && family !== 6 ? true : host.family === family))
       const [first] = wanted
       if (first === undefined) return done(new SendFailure('the name has no address'), '', 0)
       if (all === true) return done(null, wanted)

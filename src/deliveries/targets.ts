@@ -1,7 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** Where deliveries may go. */
 export interface TargetRules {
   /** Live mode allows HTTPS only, and global unicast addresses only. A sandbox delivers everywhere. */
   live: boolean

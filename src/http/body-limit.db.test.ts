@@ -1,22 +1,17 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newCustomer, startTestService, withdrawalOf, type TestService } from '../../test/support.ts'
+import { expect, test } from 'vitest'
+import { newCustomer, withdrawalOf, ownTestService } from '../../test/support.ts'
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const BURST = 20
 
-let service: TestService
-let address: string
-beforeAll(async () => {
-  service = await startTestService({
-    BURSAR_RATE_LIMIT_PER_SECOND: '1',
-    BURSAR_RATE_LIMIT_BURST: String(BURST),
-  })
-  address = await service.app.listen({ host: '127.0.0.1', port: 0 })
+const service = await ownTestService({
+  BURSAR_RATE_LIMIT_PER_SECOND: '1',
+  BURSAR_RATE_LIMIT_BURST: String(BURST),
 })
-afterAll(() => service.close())
+const address = await service.app.listen({ host: '127.0.0.1', port: 0 })
 
 /** Sends requests one after the other until one is a 429. Returns how many were not. */
 async function sendUntilRefused(path: string, body?: string): Promise<number> {

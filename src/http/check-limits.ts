@@ -34,7 +34,7 @@ export function checkLimits(settings: Settings): Finding[] {
     ],
     [docs, '/docs is public', 'remove BURSAR_DOCS'],
     [
-      trustedProxies?.split(',').some((one) => one.trim().endsWith('/0')) === true,
+      trustedProxies?.split(',').some((proxy) => proxy.trim().endsWith('/0')) === true,
       'every address is a trusted proxy: limits by address have no effect',
       'name only the proxy in BURSAR_TRUSTED_PROXIES',
     ],

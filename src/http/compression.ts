@@ -14,8 +14,8 @@ const ACCEPTS_BROTLI = accepting('br')
 
 /**
  * Compresses the JSON of reads for clients that ask for it. The length of a compressed answer tells what of it an attacker
- * has guessed (BREACH), so none is compressed that shows a secret (no read does), or that the page of another site can have a
- * browser request (those carry a cookie).
+ * has guessed (BREACH), so none is compressed that shows a secret (no read does), or that the page of another site can have
+ * a browser request (those carry a cookie).
  */
 export function compressAnswers(app: FastifyInstance): void {
   app.addHook<unknown>('onSend', ({ method, headers }, reply, payload, done) => {

@@ -31,7 +31,6 @@ export interface ConnectionsOptions {
 const STATE = Symbol('state of a connection')
 
 interface ConnectionState {
-  /** Requests under way. */
   requests: number
   /** When the last request ended, or else the connection began, in milliseconds of the process. */
   since: number
@@ -160,8 +159,8 @@ export function descriptorsMax(): number {
 
 function listOf(addresses: string | undefined): BlockList {
   const list = new BlockList()
-  for (const one of addresses?.split(',') ?? []) {
-    const [address, prefix] = one.trim().split('/') as [string, string | undefined]
+  for (const range of addresses?.split(',') ?? []) {
+    const [address, prefix] = range.trim().split('/') as [string, string | undefined]
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
     if (prefix === undefined) list.addAddress(address, family)
     else list.addSubnet(address, Number(prefix), family)

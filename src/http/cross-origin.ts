@@ -16,15 +16,15 @@ const READ = 'X-Request-Id, Retry-After, Preference-Applied, WWW-Authenticate'
 const KEPT_SECONDS = 7_200
 
 /**
- * Lets pages of other origins call the API (Fetch standard, CORS): public operations any page, all others and tokens those of
- * `origins`. Never with cookies: the console's session stays on its own origin. Answers preflights.
+ * Lets pages of other origins call the API (Fetch standard, CORS): public operations any page, all others and tokens those
+ * of `origins`. Never with cookies: the console's session stays on its own origin. Answers preflights.
  */
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { origin, 'access-control-request-method': method } = request.headers
     const { url = '', config } = request.routeOptions
     if (origin === undefined || !/^\/(?:v2|oauth2)\//.test(url)) return done()
-    const granted = config.isPublic === true ? '*' : origins.find((one) => one === origin)
+    const granted = config.isPublic === true ? '*' : origins.find((allowed) => allowed === origin)
     if (granted === undefined) return done()
     reply.headers({
       'access-control-allow-origin': granted,

@@ -1,32 +1,25 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   approve,
   DESTINATION,
   fund,
   newCustomer,
   withdrawalOf,
-  type TestCustomer,
   sharedTestService,
 } from '../../test/support.ts'
-
-const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+import { NOBODY } from '../../test/matchers.ts'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-let second: string
-let identity_id: string
-beforeAll(async () => {
-  customer = await newCustomer(service)
-  await fund(customer, '1000')
-  const profile = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Second' })
-  second = profile.body.id
-  const identity = await customer.call<{ id: string }>('POST', '/v2/identity/identities', {
-    ref_id: 'holder',
-    person_details: { first_name: 'Ada', last_name: 'Lovelace' },
-  })
-  identity_id = identity.body.id
-  await approve(customer, identity_id)
+const customer = await newCustomer(service)
+await fund(customer, '1000')
+const profile = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Second' })
+const second = profile.body.id
+const identity = await customer.call<{ id: string }>('POST', '/v2/identity/identities', {
+  ref_id: 'holder',
+  person_details: { first_name: 'Ada', last_name: 'Lovelace' },
 })
+const identity_id = identity.body.id
+await approve(customer, identity_id)
 
 /** Sends a request and then a second request; returns the members that the second refusal names as differing. */
 async function differs(url: string, first: object, again: object): Promise<unknown> {

@@ -79,7 +79,7 @@ function isSame(asked: unknown, kept: unknown, shape: Shape): boolean {
     return plainAmount(asked) === plainAmount(kept)
   if (Array.isArray(asked) && Array.isArray(kept) && shape.items !== undefined) {
     const { items } = shape
-    return asked.length === kept.length && asked.every((one, index) => isSame(one, kept[index], items))
+    return asked.length === kept.length && asked.every((item, index) => isSame(item, kept[index], items))
   }
   const { properties } = shape
   if (properties === undefined || shape.additionalProperties !== false) return isDeepStrictEqual(asked, kept)

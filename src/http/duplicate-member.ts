@@ -10,9 +10,9 @@ const VALUE_BYTES = 16
 const DEPTH_MAX = 32
 
 /**
- * Refuses a JSON text before it is parsed: one with too many values for this limit of the body, with too deep nesting, or with a
- * member name that occurs twice in one object. JSON.parse keeps the last value, another parser may keep the first (RFC 8259, 4).
- * Both must see the same amount in a body that moves money. What is no JSON is left to the parser.
+ * Refuses a JSON text before it is parsed: one with too many values for this limit of the body, with too deep nesting, or
+ * with a member name that occurs twice in one object. JSON.parse keeps the last value, another parser may keep the first
+ * (RFC 8259, 4). Both must see the same amount in a body that moves money. Text that is no JSON is left to the parser.
  */
 export function refusalOfJson(text: string, bodyLimit: number): Problem | undefined {
   const valuesMax = bodyLimit / VALUE_BYTES

@@ -38,7 +38,7 @@ export function errorRoutes(
 ): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = placed(problemOf(error, request), request.body)
-    // What an operator ordered and cannot be done is no lack of authority.
+    // An order of an operator that cannot be done is no lack of authority.
     if (!(error instanceof Refusal)) noteRefusal(request, refusal)
     if (refusal.slug === 'already-exists')
       return send(reply, withDifferences(refusal, request, request.body), baseUrl)
@@ -192,7 +192,7 @@ export function itemProblems(
   const logged = new Set<string>()
   return (error, item) => {
     const refusal = placed(problemOf(error as FastifyError, request), item)
-    // What an operator ordered and cannot be done is no lack of authority.
+    // An order of an operator that cannot be done is no lack of authority.
     if (!(error instanceof Refusal)) noteRefusal(request, refusal)
     if (refusal.slug === 'already-exists') return withDifferences(refusal, request, item).body(baseUrl)
     if (refusal.status < 500) return refusal.body(baseUrl)

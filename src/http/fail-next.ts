@@ -44,11 +44,11 @@ export class FailNext {
 function readFailures(text: string): Failure[] {
   const failures = text
     .split(',')
-    .map((one) => one.trim().toLowerCase())
-    .filter((one) => one !== '')
+    .map((failure) => failure.trim().toLowerCase())
+    .filter((failure) => failure !== '')
   if (
     failures.length > FAILURES_MAX ||
-    !failures.every((one) => (FAILURES as readonly string[]).includes(one))
+    !failures.every((failure) => (FAILURES as readonly string[]).includes(failure))
   )
     throw problem.badRequest(
       `the header Bursar-Fail-Next takes at most ${FAILURES_MAX} of these, separated by commas: ${FAILURES.join(', ')}`,

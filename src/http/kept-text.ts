@@ -10,9 +10,9 @@ interface KeptText {
 }
 
 /**
- * Makes the handler for a large text that changes rarely or never; `cacheControl` says which. The handler compresses the text
- * once, and answers 304 to a client that has the text (RFC 9110, 13.1.2). Writing the API document for each request took
- * 100 ms of CPU.
+ * Makes the handler for a large text that changes rarely or never; `cacheControl` says which. The handler compresses the
+ * text once, and answers 304 to a client that has the text (RFC 9110, 13.1.2). Writing the API document for each request
+ * took 100 ms of CPU.
  */
 export function keptText(
   read: () => Promise<string>,
@@ -20,11 +20,11 @@ export function keptText(
   cacheControl = 'no-cache',
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   let kept: Promise<KeptText> | undefined
-  let of: string | undefined
+  let source: string | undefined
   return async (request, reply) => {
     const text = await read()
-    if (kept === undefined || of !== text) {
-      of = text
+    if (kept === undefined || source !== text) {
+      source = text
       kept = keep(text)
     }
     const { etag, gzipped } = await kept

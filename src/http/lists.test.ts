@@ -10,7 +10,8 @@ import { describe, expect, test } from 'vitest'
 import { anyText } from '../../test/any-text.ts'
 import { runs, SEED } from '../../test/seed.ts'
 import { UUID } from '../db/ids.ts'
-import { pageOf, pageReply, MICROS, timeRange } from './lists.ts'
+import { pageOf, pageReply } from './lists.ts'
+import { MICROS, timeRange } from './time-bounds.ts'
 import { Problem } from '../contract/problems.ts'
 
 describe('time ranges', () => {

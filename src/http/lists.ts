@@ -1,34 +1,18 @@
 import { createHash } from 'node:crypto'
-import { Temporal } from 'temporal-polyfill'
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 import type { Queryable } from '../db/database.ts'
-import { firstIdAt, momentAt, UUID } from '../db/ids.ts'
+import { UUID } from '../db/ids.ts'
 import { OneOf, Timestamp } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { awaitHorizon, requireHorizon } from './require-horizon.ts'
+import type { TimeRange } from './time-bounds.ts'
 
-/** Lists (API behaviour, Lists): filters on time, keyset pages, cursors tied to their filters. */
+/** Pages of lists (API behaviour, Lists): keyset pages, and cursors tied to their filters. */
 
 export const PAGE_SIZE_DEFAULT = 100
 export const PAGE_SIZE_MAX = 1000
 /** Limit of the JSON of records in memory at once. A larger page is read and answered in parts (whole-page.ts). */
 export const PARTS = { bytesMax: 1024 * 1024 }
-/** Records read before their size is checked: a full page of the default size, and one more. */
-const FIRST_ROWS = PAGE_SIZE_DEFAULT + 1
-
-const bound = (field: string, meaning: string) => Type.Optional(Timestamp(`${field} ${meaning}.`))
-
-/** The five bounds on a time field; they combine. */
-export function timeBounds<F extends string>(field: F) {
-  return {
-    [`${field}.lt`]: bound(field, 'strictly before'),
-    [`${field}.lte`]: bound(field, 'before or equal'),
-    [`${field}.eq`]: bound(field, 'exactly equal'),
-    [`${field}.gte`]: bound(field, 'after or equal'),
-    [`${field}.gt`]: bound(field, 'strictly after'),
-  } as Record<`${F}.${'lt' | 'lte' | 'eq' | 'gte' | 'gt'}`, ReturnType<typeof bound>>
-}
-
 export const pageParameters = {
   limit: Type.Optional(
     Type.Integer({
@@ -65,64 +49,6 @@ export const pageEnd = {
   ),
 }
 
-export const listReply = <T extends TSchema>(item: T) =>
-  Type.Object({
-    items: Type.Array(item),
-    ...pageEnd,
-  })
-
-/** A half-open span of whole microseconds since 1970: `from` <= t < `to`. */
-export interface TimeRange {
-  from: number
-  to: number
-}
-
-/** All records are from 1970 or later. After 2255, a number cannot hold microseconds exactly. */
-export const EVER: TimeRange = { from: 0, to: Number.MAX_SAFE_INTEGER }
-
-/**
- * The range of times that satisfy all bounds on `field`. Records have microseconds, bounds may have nanoseconds: a bound
- * between two microseconds is after the earlier, before the later and equal to neither.
- */
-export function timeRange(query: Record<string, unknown>, field: string): TimeRange {
-  const range = { ...EVER }
-  for (const comparison of ['lt', 'lte', 'eq', 'gte', 'gt'] as const) {
-    const text = query[`${field}.${comparison}`]
-    if (typeof text !== 'string') continue
-    const { floor, exact } = microsOf(text, `${field}.${comparison}`)
-    const ceiling = exact ? floor : floor + 1
-    if (comparison === 'lt') range.to = Math.min(range.to, ceiling)
-    if (comparison === 'lte' || comparison === 'eq') range.to = Math.min(range.to, floor + 1)
-    if (comparison === 'gte' || comparison === 'eq') range.from = Math.max(range.from, ceiling)
-    if (comparison === 'gt') range.from = Math.max(range.from, floor + 1)
-  }
-  return { from: Math.min(range.from, EVER.to), to: Math.max(range.to, EVER.from) }
-}
-
-/**
- * Parses a date-time of a request as whole microseconds since 1970, rounded down; `exact` when nothing was rounded. A time
- * outside the years 1685 to 2254 becomes the nearest time in that span: no record has such a time, and neither a number nor
- * PostgreSQL can hold each such time exactly. Throws bad-request for an impossible date-time.
- */
-export function microsOf(text: string, field: string): { floor: number; exact: boolean } {
-  let nanos: bigint
-  try {
-    nanos = Temporal.Instant.from(text).epochNanoseconds
-  } catch {
-    throw problem.badRequest(`${field} must be an RFC 3339 date-time with at most nanoseconds`, [field])
-  }
-  const floor = nanos / 1000n - (nanos % 1000n < 0n ? 1n : 0n)
-  const exact = floor * 1000n === nanos
-  return { floor: Math.min(Math.max(Number(floor), -EVER.to), EVER.to), exact }
-}
-
-/** Formats microseconds since 1970 as a PostgreSQL timestamp. A `Date` would lose the microseconds. */
-export const microsToTimestamp = (micros: number) =>
-  Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
-
-/** A time in a cursor: microseconds since 1970, between 2001 and 2286. Every match is a valid time. */
-export const MICROS = /^\d{16}$/
-
 export interface PageRequest {
   limit: number
   descending: boolean
@@ -133,7 +59,7 @@ export interface PageRequest {
   completeUntil?: string
 }
 
-interface PagedQuery {
+export interface PagedQuery {
   limit?: number
   order?: 'DESC' | 'ASC'
   page_cursor?: string
@@ -207,12 +133,12 @@ export function pageReply<Row, Item>(
   toWire: (row: Row) => Item,
   { copies = 1 }: { copies?: number } = {},
 ): PageReply<Item> {
-  const all = rows.slice(0, page.limit).map(toWire)
-  const items = all.slice(0, countWithin(PARTS.bytesMax / copies, all))
+  const records = rows.slice(0, page.limit).map(toWire)
+  const items = records.slice(0, countWithin(PARTS.bytesMax / copies, records))
   if (rows.length === items.length || items.length === 0)
     return { items, ...(page.completeUntil !== undefined && { complete_until: page.completeUntil }) }
   const next_page_cursor = nextCursor(keyOf(rows[items.length - 1]!), page)
-  return items.length === all.length
+  return items.length === records.length
     ? { items, next_page_cursor }
     : { items, next_page_cursor, left: page.limit - items.length }
 }
@@ -236,7 +162,7 @@ function countWithin(bytesMax: number, records: unknown[]): number {
   return tooMany === -1 ? records.length : Math.max(1, tooMany)
 }
 
-const bytesOf = (record: unknown) => Buffer.byteLength(JSON.stringify(record)) + 1
+export const bytesOf = (record: unknown) => Buffer.byteLength(JSON.stringify(record)) + 1
 
 /** An upper bound of a value's size as JSON, in bytes. A character takes at most 6, when it is written as \\u0001. */
 function maxBytesOf(value: unknown): number {
@@ -246,132 +172,6 @@ function maxBytesOf(value: unknown): number {
   // An array's indexes count too, which only makes the bound larger.
   for (const key in value) bytes += 3 + 6 * key.length + maxBytesOf((value as Record<string, unknown>)[key])
   return bytes
-}
-
-/** An SQL condition with a `?` for each value. Without one of them, the filter was not given and the condition is left out. */
-export type Condition = [condition: string, ...values: unknown[]]
-
-/** The conditions that the bounds on `field` set on `column`, an SQL expression. A side without a bound sets none. */
-export const timeConditions = (query: object, field: string, column = field): Condition[] =>
-  rangeConditions(column, timeRange(query as Record<string, unknown>, field))
-
-const rangeConditions = (column: string, { from, to }: TimeRange): Condition[] => [
-  [`${column} >= ?::timestamptz`, from === EVER.from ? undefined : microsToTimestamp(from)],
-  [`${column} < ?::timestamptz`, to === EVER.to ? undefined : microsToTimestamp(to)],
-]
-
-/** The conditions on an id whose record was created in this range: ids sort by creation time. */
-export const createdIn = (id: string, { from, to }: TimeRange): Condition[] => [
-  [`${id} >= ?`, firstIdAt(from)],
-  [`${id} < ?`, firstIdAt(to)],
-]
-
-/** Selects rows by the conditions that are given. `end` is what follows them. */
-export async function selectWhere<Row extends object>(
-  db: Queryable,
-  select: string,
-  where: readonly Condition[],
-  end: string,
-): Promise<Row[]> {
-  const given = where.filter(([, ...values]) => !values.includes(undefined))
-  let number = 0
-  const numbered = given.map(([condition]) => condition.replaceAll('?', () => `$${(number += 1)}`))
-  const { rows } = await db.query<Row>(
-    `
-      ${select}
-      where ${numbered.join('\n        and ')}
-      ${end}`,
-    given.flatMap(([, ...values]) => values),
-  )
-  return rows
-}
-
-/**
- * Lists a customer's records by creation time, which is the order of their ids, so that the primary key serves the
- * bounds on `created_at`, the order and the cursor; or by another time. `select` names the columns and the table.
- * Throws bad-request for a changed cursor, or a cursor of another list.
- */
-export async function listByCreation<Row extends { id: string }, Item>(
-  db: Queryable,
-  customerId: string,
-  query: PagedQuery,
-  { list, select, alias, sameIds = [], orderBy, where, keep, toWire, copies = 1 }: ListByCreation<Row, Item>,
-): Promise<PageReply<Item>> {
-  const page = pageOf(list, query, orderBy && [MICROS, UUID])
-  const of = alias === undefined ? '' : `${alias}.`
-  const [direction, beyond] = page.descending ? ['desc', '<'] : ['asc', '>']
-  const timeOf = (row: Row) => String(momentAt(row[orderBy!] as string).micros)
-  const keyOf = (row: Row) => [...(orderBy === undefined ? [] : [timeOf(row)]), row.id]
-  const created = timeRange(query as Record<string, unknown>, 'created_at')
-  const isByUpdate = orderBy === 'updated_at'
-  const read = async (range: TimeRange, after: string[] | undefined, count: number): Promise<Row[]> => {
-    const further = (id: string): Condition =>
-      orderBy === undefined
-        ? [`${id} ${beyond} ?::uuid`, after?.[0]]
-        : [
-            `(${of}${orderBy}, ${id}) ${beyond} (?::timestamptz, ?::uuid)`,
-            after && microsToTimestamp(Number(after[0])),
-            after?.[1],
-          ]
-    const rows = await selectWhere<Row>(
-      db,
-      select,
-      [
-        [`${of}customer_id = ?`, customerId],
-        ...[`${of}id`, ...sameIds].flatMap((id) => createdIn(id, isByUpdate ? created : range)),
-        ...(isByUpdate ? rangeConditions(`${of}updated_at`, range) : []),
-        ...where,
-        ...[`${of}id`, ...(orderBy === undefined ? sameIds : [])].map(further),
-      ],
-      `order by ${orderBy === undefined ? '' : `${of}${orderBy} ${direction}, `}${of}id ${direction}
-      limit ${count}`,
-    )
-    const kept = keep === undefined ? rows : await keep(rows)
-    // The page goes on after records that are left out.
-    return kept.length === rows.length || rows.length < count
-      ? kept
-      : [...kept, ...(await read(range, keyOf(rows.at(-1)!), count))].slice(0, count)
-  }
-
-  const bytesMax = PARTS.bytesMax / copies
-  const walked = isByUpdate ? timeRange(query as Record<string, unknown>, 'updated_at') : created
-  const rows = await readPage(db, page, walked, async (range) => {
-    const rows: Row[] = []
-    let wanted = Math.min(page.limit + 1, FIRST_ROWS)
-    let bytes = 0
-    // Large records are read in parts: reading a thousand of them at once, to discard most, took 120 MiB.
-    while (bytes <= bytesMax) {
-      const last = rows.at(-1)
-      const more = await read(range, last === undefined ? page.after : keyOf(last), wanted)
-      rows.push(...more)
-      const left = page.limit + 1 - rows.length
-      if (more.length < wanted || left === 0) break
-      for (const row of more) bytes += bytesOf(toWire(row))
-      const fitting = Math.floor(((bytesMax - bytes) * rows.length) / bytes)
-      wanted = Math.min(left, Math.max(1, fitting))
-    }
-    return rows
-  })
-  return pageReply(rows, page, keyOf, toWire, { copies })
-}
-
-interface ListByCreation<Row, Item> {
-  /** The list's name, for its cursors. */
-  list: string
-  /** The statement without its `where`. The customer's id is `$1`. */
-  select: string
-  /** The alias of the listed table in `select`, when it joins others. */
-  alias?: string
-  /** Columns of joined tables with the same ids, of which an index then serves bounds and cursor, too. */
-  sameIds?: string[]
-  /** The column of a time that orders the list before the id; absent: the time of creation, which the id has. */
-  orderBy?: keyof Row & string
-  where: Condition[]
-  /** Returns the records that are shown; all, where it is absent. */
-  keep?: ((rows: Row[]) => Promise<Row[]>) | undefined
-  toWire: (row: Row) => Item
-  /** How often the reply repeats each record (default: 1). */
-  copies?: number
 }
 
 /** The cursor of the next page, after this sort key. */

@@ -79,7 +79,7 @@ export function mount(
   const { method, url, scope, alternativeScope, params, query, body, reply, example, problems } = operation
   const manyIn = body === undefined ? undefined : oneByOneMember(body)
   const scopes = [scope ?? [], alternativeScope ?? []].flat()
-  const changing = scopes.filter((one) => !isReadScope(one))
+  const changing = scopes.filter((scope) => !isReadScope(scope))
   const keys = keyHooks(operation)
   const takesNoBody = (method === 'POST' || method === 'PUT') && body === undefined
 
@@ -92,7 +92,7 @@ export function mount(
       tags: [operation.tag],
       summary: operation.summary,
       ...(operation.description && { description: operation.description }),
-      security: scopes.map((one) => ({ oauth2: [one] })),
+      security: scopes.map((scope) => ({ oauth2: [scope] })),
       ...(params && { params: shared(app, withExample(params, example?.params)) }),
       querystring: shared(app, withExample(query ?? NO_PARAMETERS, example?.query)),
       ...(keys.preValidation && { headers: KEY_HEADER }),
@@ -140,7 +140,7 @@ const responsesOf = (app: FastifyInstance, operation: Operation, baseUrl: string
 })
 
 /** Returns those of the hooks that the operation needs, in this order. */
-const hooks = <T>(...all: unknown[]): T[] => all.filter((hook) => typeof hook === 'function') as T[]
+const hooks = <T>(...given: unknown[]): T[] => given.filter((hook) => typeof hook === 'function') as T[]
 
 function handlerOf(
   app: FastifyInstance,
@@ -308,7 +308,7 @@ async function requireEmptyBody({ body }: FastifyRequest): Promise<void> {
   throw problem.badRequest('the body must be empty, or an empty JSON object', [])
 }
 
-/** Reads the query as clients spell it. With `Prefer: handling=lenient` (RFC 7240), a request may have unknown members and parameters. */
+/** Reads the query as clients spell it. `Prefer: handling=lenient` (RFC 7240) allows unknown members and parameters. */
 function readRequest(query: TObject, body: TObject | undefined): preValidationHookHandler {
   const readQuery = queryReader(query)
   const members = body && membersOf(body)

@@ -1,22 +1,11 @@
 import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  fetchToken,
-  newCustomer,
-  startTestService,
-  withdrawalOf,
-  type TestService,
-} from '../../test/support.ts'
+import { expect, test } from 'vitest'
+import { fetchToken, newCustomer, withdrawalOf, ownTestService } from '../../test/support.ts'
 
-let service: TestService
-let port: number
-beforeAll(async () => {
-  service = await startTestService()
-  await service.app.listen({ host: '127.0.0.1', port: 0 })
-  port = (service.app.server.address() as AddressInfo).port
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+await service.app.listen({ host: '127.0.0.1', port: 0 })
+const port = (service.app.server.address() as AddressInfo).port
 
 /** Sends the headers of a request and disconnects, while the signature of the token is verified. */
 async function sendAndGo(method: string, path: string, token: string): Promise<void> {

@@ -29,6 +29,7 @@ function rewritten(value: Json): Json {
 /** A choice between a text and a list is any value in 3.0: the Java generator makes a class of it that does not compile. */
 function withoutListChoice(schema: { [member: string]: Json }): { [member: string]: Json } {
   const { anyOf, ...rest } = schema
-  const isListChoice = Array.isArray(anyOf) && anyOf.some((one) => (one as { type?: Json }).type === 'array')
+  const isListChoice =
+    Array.isArray(anyOf) && anyOf.some((form) => (form as { type?: Json }).type === 'array')
   return isListChoice ? rest : schema
 }

@@ -97,10 +97,10 @@ export async function openApi(app: FastifyInstance, options: OpenApiOptions): Pr
   }
   /** Writes the document in another form, again when it changes. */
   const writtenAs = (write: (text: string) => string) => {
-    let written: { of: string; text: string } | undefined
+    let written: { source: string; text: string } | undefined
     return async (): Promise<string> => {
-      const of = await readText()
-      if (written?.of !== of) written = { of, text: write(of) }
+      const source = await readText()
+      if (written?.source !== source) written = { source, text: write(source) }
       return written.text
     }
   }
@@ -212,7 +212,10 @@ function documented(key: string, value: unknown): unknown {
   if (OWN_KEYWORDS.includes(key)) return undefined
   const { type, description, ...rest } = (value ?? {}) as { type?: unknown; description?: string }
   if (!Array.isArray(type) || !type.includes('object')) return value
-  return { description, anyOf: type.map((one) => ({ type: one as string, ...(one === 'object' && rest) })) }
+  return {
+    description,
+    anyOf: type.map((name) => ({ type: name as string, ...(name === 'object' && rest) })),
+  }
 }
 
 async function addAnswers({ paths }: ApiDocument): Promise<void> {
@@ -236,7 +239,7 @@ function shareRefusals({ paths, components }: ApiDocument): void {
       const examples = (response as DocumentedResponse).content?.[PROBLEM_TYPE]?.examples
       if (examples === undefined) continue
       const words = Object.keys(examples).map((slug) =>
-        slug.replaceAll(/(?:^|-)./g, (at) => at.at(-1)!.toUpperCase()),
+        slug.replaceAll(/(?:^|-)./g, (letter) => letter.at(-1)!.toUpperCase()),
       )
       const name = words.join('Or')
       components.responses[name] = response as DocumentedResponse

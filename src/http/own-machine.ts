@@ -51,7 +51,7 @@ export class OwnMachine {
     if (!isOwnPage || !isDirect(request)) return false
     const cookies = (headers.cookie ?? '').split(/; */)
     const prefix = `${cookieOf(request)}=`
-    return cookies.some((one) => one.startsWith(prefix) && this.#isKey(one.slice(prefix.length)))
+    return cookies.some((cookie) => cookie.startsWith(prefix) && this.#isKey(cookie.slice(prefix.length)))
   }
 
   #isKey(given: string): boolean {

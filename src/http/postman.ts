@@ -29,8 +29,9 @@ interface DescribedOperation {
 const TOKEN_SCRIPT = readFileSync(new URL('docs-page/postman-token.js', ROOT), 'utf8')
 
 /**
- * Writes an API document as a collection of Postman (v2.1), which Bruno and others read, too: a folder for each tag, each request
- * with its first example, and a script before each that fetches a token with `client_id` and `client_secret`, also in a runner.
+ * Writes an API document as a collection of Postman (v2.1), which Bruno and others read, too: a folder for each tag, each
+ * request with its first example, and a script before each that fetches a token with `client_id` and `client_secret`, also
+ * in a runner.
  */
 export function asPostman(text: string): string {
   const { servers, tags, paths, components } = JSON.parse(text) as Described
@@ -66,14 +67,14 @@ function requestOf({
   operation: DescribedOperation
 }) {
   const { summary, description, security, parameters = [], requestBody } = operation
-  const of = (place: string) =>
+  const parametersIn = (place: string) =>
     parameters
       .filter((parameter) => parameter.in === place)
       .map(({ name, description, example, required }) => ({
         key: name,
         value: [example].flat().join(','),
         description,
-        // What has an example is sent.
+        // A parameter with an example is sent.
         ...(place === 'query' && { disabled: required !== true && example === undefined }),
       }))
   const [example] = Object.values(requestBody?.content['application/json'].examples ?? {})
@@ -91,8 +92,8 @@ function requestOf({
           .slice(1)
           .replaceAll(/\{(\w+)\}/g, ':$1')
           .split('/'),
-        query: of('query'),
-        variable: of('path'),
+        query: parametersIn('query'),
+        variable: parametersIn('path'),
       },
       ...(requestBody !== undefined && {
         body: {

@@ -10,7 +10,7 @@ const BRACKETS = /^([^[\]]+)\[([^[\]]*)\]$/
 /** Parameters that an empty text does not set. An empty filter by values is refused, so that no other records are answered. */
 const UNSET_WHEN_EMPTY = /^(?:page_cursor|order|order_by)$|\.(?:lt|lte|eq|gte|gt|begin|end)$/
 
-/** Makes what rewrites an operation's query to the names of the contract. With `lenient`, it drops unknown parameters, but none that looks like a known one. */
+/** Returns what rewrites a query to the contract's names; with `lenient`, it also drops parameters that resemble no known one. */
 export function queryReader({
   properties,
 }: TObject): (query: Record<string, unknown>, lenient: boolean) => void {
@@ -58,7 +58,7 @@ export function queryReader({
   }
 }
 
-/** Adds a member to an object; one that is given twice gets both values, which are then refused. What is no object stays, and is refused. */
+/** Adds a member to an object. A member given twice gets both values, which are then refused; so is what is no object. */
 function withMember(object: unknown = {}, key: string, value: unknown): unknown {
   if (typeof object !== 'object') return object
   const members = object as Record<string, unknown>
@@ -74,6 +74,5 @@ const look = (name: string) =>
     .replace(/(?:e?s)+$/, '')
 
 /** Whether two names differ in their number: `status` and `statuses`, `profile_ids` and `profile_id`. */
-const isNumberOf = (one: string, other: string) =>
-  PLURALS.some((end) => one === other + end || one + end === other)
+const isNumberOf = (a: string, b: string) => PLURALS.some((end) => a === b + end || a + end === b)
 const PLURALS = ['s', 'es']

@@ -119,7 +119,6 @@ export interface RequestQuota {
   rate: Rate
   /** Whether the limit counts requests that only read, and the work of a request: each of its parts (`partsOf`). */
   countsReads: boolean
-  /** The detail of a refusal. */
   detail: string
 }
 

@@ -271,11 +271,12 @@ export class Requests {
     done(this.#running >= this.#options.max ? tooMany() : undefined)
 
   /**
-   * Runs an operation unless the limit is reached. A customer never has more operations under way than there are places left,
-   * so a customer that asks faster than it is answered leaves places to the others. Rejects with `late()` at the time limit;
-   * the work may continue unawaited. The limit counts running work, because work continues after its client disconnects. A
-   * request whose body is still arriving does not count: slow senders could otherwise take all places at no cost. Where
-   * requests are logged, notes the record that a POST returned, because no table says which client created a record.
+   * Runs an operation unless the limit is reached. A customer never has more operations under way than there are places
+   * left, so a customer that asks faster than it is answered leaves places to the others. Rejects with `late()` at the time
+   * limit; the work may continue unawaited. The limit counts running work, because work continues after its client
+   * disconnects. A request whose body is still arriving does not count: slow senders could otherwise take all places at no
+   * cost. Where requests are logged, notes the record that a POST returned, because no table says which client created a
+   * record.
    */
   run<T>(request: FastifyRequest, work: () => Promise<T>, late: () => Problem): Promise<T> {
     // A public operation has no caller.

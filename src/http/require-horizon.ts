@@ -34,8 +34,8 @@ export async function awaitHorizon(
 const NOT_AVAILABLE: Refusal = (reason) => `answers about a moment are not available: ${reason}`
 
 /**
- * Returns the moment that an answer about `wanted` is about: `wanted` itself once no record of that time can appear any more.
- * Otherwise, and for the future, it is the last microsecond before the horizon, with the horizon as `completeUntil`.
+ * Returns the moment that an answer about `wanted` is about: `wanted` itself once no record of that time can appear any
+ * more. Otherwise, and for the future, it is the last microsecond before the horizon, with the horizon as `completeUntil`.
  */
 export async function knownMoment(
   db: Queryable,

@@ -9,7 +9,8 @@ const KEPT_MAX = 1_000
 
 /**
  * Makes the memory of an operation whose answers take long. The returned function gives the answer of a key again, also one
- * that is still being made, or makes it by `read`, which must not end with one request (`forEverybody`). What fails is not kept.
+ * that is still being made, or makes it by `read`, which must not end with one request (`forEverybody`). What fails is not
+ * kept.
  */
 export function reusedAnswers<Answer extends object>(): (
   key: string,

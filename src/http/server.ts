@@ -25,7 +25,6 @@ interface ServerOptions {
   settings: Settings
   baseUrl: string
   log: Logger
-  /** Called for each request. */
   meter?: RequestMeter | undefined
   tracing?: Tracing | undefined
   /** Returns another path for a request, before it is routed. */
@@ -72,7 +71,9 @@ export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUr
     log,
   })
   connections.watch(app.server)
-  for (const method of METHODS.filter((one) => one !== 'CONNECT' && !app.supportedMethods.includes(one)))
+  for (const method of METHODS.filter(
+    (method) => method !== 'CONNECT' && !app.supportedMethods.includes(method),
+  ))
     app.addHttpMethod(method)
   app.removeContentTypeParser('text/plain')
   parseJson(app)

@@ -22,7 +22,7 @@ export async function stopListening(server: HttpServer, requests: Requests, drai
   const start = performance.now()
   const elapsed = () => performance.now() - start
   while (!(await Promise.race([isClosed, pause(RECHECK_MS, false)]))) {
-    // What arrived while this process did not run is read first. To close its connection would leave it unanswered.
+    // Data that arrived while this process did not run is read first. To close its connection would leave it unanswered.
     await setImmediate()
     if (elapsed() >= LINGER_MS) server.closeIdleConnections()
     if (elapsed() >= ARRIVAL_MS_MAX && requests.accepted === 0) server.closeAllConnections()

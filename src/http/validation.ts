@@ -35,10 +35,10 @@ interface Ajvs {
   all: () => Ajv
 }
 function ajvsOf(options: typeof STRICT | typeof COERCING): Ajvs {
-  let all: Ajv | undefined
+  let collecting: Ajv | undefined
   return {
     first: ajvOf({ ...options, allErrors: false }),
-    all: () => (all ??= ajvOf({ ...options, allErrors: true })),
+    all: () => (collecting ??= ajvOf({ ...options, allErrors: true })),
   }
 }
 /** Keywords of our schemas that are not in JSON Schema. The API document leaves them out. */

@@ -20,9 +20,9 @@ export interface WholePages {
 }
 
 /**
- * Answers whole pages of a list whose records are large. A page of the largest records has 1,000 times 64 KiB. It is read and
- * written in parts, so it takes the memory of one part. A failure in the middle ends the connection, so that no client takes
- * a beginning for the whole page.
+ * Answers whole pages of a list whose records are large. A page of the largest records has 1,000 times 64 KiB. It is read
+ * and written in parts, so it takes the memory of one part. A failure in the middle ends the connection, so that no client
+ * takes a beginning for the whole page.
  */
 export function wholePages(
   app: FastifyInstance,

@@ -5,8 +5,8 @@ import { SettingsError, type Settings } from '../settings.ts'
 const SETTING = 'BURSAR_ACCEPTANCE_KEY_FILE'
 
 /**
- * The key with which this process signs the withdrawals that it accepts; undefined where none is set. Throws SettingsError for a
- * file that is no private Ed25519 key.
+ * The key with which this process signs the withdrawals that it accepts; undefined where none is set. Throws SettingsError
+ * for a file that is no private Ed25519 key.
  */
 export async function openAcceptanceKey({
   acceptanceKeyFile,

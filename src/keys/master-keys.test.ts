@@ -1,17 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readSettings, SettingsError } from '../settings.ts'
 import { findMasterKeys, masterKeyFile, masterKeysOf, openMasterKeys } from './master-keys.ts'
+import { ownFolder } from '../../test/at-end.ts'
 
 const SETTING = 'BURSAR_MASTER_KEY_FILE'
 const newKey = () => randomBytes(32).toString('hex')
 
-let folder: string
-beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'bursar-keys-'))))
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = await ownFolder()
 
 const settingsOf = (environment: Record<string, string>) =>
   readSettings({ BURSAR_DATA_DIR: join(folder, 'data'), ...environment })

@@ -28,7 +28,7 @@ const LABELS = {
   challenges: 'bursar/challenges/v1',
   /** Proves that a browser belongs to the person at the machine of a sandbox (http/own-machine.ts). */
   ownMachine: 'bursar/own-machine/v1',
-  /** Each authenticates the rows of one kind of record (HMAC-SHA-256): src/audit/row-macs.ts. */
+  /** Each authenticates the rows of one kind of record (HMAC-SHA-256): src/audit/sealed-rows.ts. */
   apiClients: 'bursar/api-clients/v1',
   operators: 'bursar/operators/v1',
   operatorSessions: 'bursar/operator-sessions/v1',

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, chown, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { atEnd } from '../../test/support.ts'
 import { checkOtherReaders } from './readers.ts'
+import { atEnd, ownFolder } from '../../test/at-end.ts'
 
 /** The user `nobody`, and a group that only one of the processes has. */
 const NOBODY = 65_534
@@ -27,8 +26,7 @@ async function start(user: { uid?: number; gid?: number }, networksFile: string)
 }
 
 test('a key that another process of Bursar can read is told, by its user, by its group, and by everybody', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-readers-'))
-  atEnd(() => rm(folder, { recursive: true }))
+  const folder = await ownFolder()
   const key = join(folder, 'ethereum-key')
   await writeFile(key, 'secret', { mode: 0o600 })
   const told = async () => {
@@ -46,8 +44,7 @@ test('a key that another process of Bursar can read is told, by its user, by its
 test.skipIf(process.getuid!() !== 0)(
   'users of this machine read a key by its mode, and no further',
   async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'bursar-readers-'))
-    atEnd(() => rm(folder, { recursive: true }))
+    const folder = await ownFolder()
     const key = join(folder, 'ethereum-key')
     await writeFile(key, 'secret')
     const pid = await start({ uid: NOBODY, gid: SHARED }, '/api.json')

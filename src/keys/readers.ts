@@ -32,8 +32,8 @@ async function runningProcesses(): Promise<Running[]> {
 }
 
 /**
- * Warns of other processes of Bursar whose user can read one of these files with keys, except those whose `setting` names the same
- * keys. Folders above a file are not looked at.
+ * Warns of other processes of Bursar whose user can read one of these files with keys, except those whose `setting` names
+ * the same keys. Folders above a file are not looked at.
  */
 export async function checkOtherReaders(
   setting: string,
@@ -47,9 +47,9 @@ export async function checkOtherReaders(
   const found: Finding[] = []
   for (const path of paths) {
     const { mode, uid, gid } = await stat(path)
-    const readers = others.flatMap((one) => {
-      const right = one.uid === uid ? 0o400 : one.groups.includes(gid) ? 0o040 : 0o004
-      return one.uid === 0 || (mode & right) !== 0 ? `${one.pid} of user ${one.uid}` : []
+    const readers = others.flatMap((process) => {
+      const right = process.uid === uid ? 0o400 : process.groups.includes(gid) ? 0o040 : 0o004
+      return process.uid === 0 || (mode & right) !== 0 ? `${process.pid} of user ${process.uid}` : []
     })
     const advice =
       'run API, worker and signer as three users, each with its own files (docs/guides/going-live.md)'

@@ -4,8 +4,8 @@ import { dirname } from 'node:path'
 import { warnings, type Finding } from '../finding.ts'
 
 /**
- * Creates a folder and those above it. Not by Node's recursive `mkdir`, which never ends where a file system takes no folders
- * (`/proc`). Throws the error of the system.
+ * Creates a folder and those above it. Not by Node's recursive `mkdir`, which never ends where a file system takes no
+ * folders (`/proc`). Throws the error of the system.
  */
 export async function makeFolder(path: string, mode?: number): Promise<void> {
   if (existsSync(path)) return
@@ -23,8 +23,8 @@ export async function checkSecretFile(path: string): Promise<Finding[]> {
 }
 
 /**
- * The command that denies a file to other readers and keeps it readable for the user of this process; undefined when nobody else
- * may read it. A file of another owner, such as root, reaches the service through its group.
+ * The command that denies a file to other readers and keeps it readable for the user of this process; undefined when nobody
+ * else may read it. A file of another owner, such as root, reaches the service through its group.
  */
 export function remedyForReaders(
   path: string,

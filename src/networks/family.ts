@@ -8,12 +8,11 @@ import type { NetworkAdapter } from './network.ts'
 import type { Secret } from './secrets.ts'
 import type { Depth, Section } from './section.ts'
 import type { PaymentOn } from './signed-payment.ts'
+import type { WithdrawalReader } from './withdrawal-reader.ts'
 
 /** A family of chains: what is asked of each of its networks without a node, and how one is connected. */
 export interface Family<Own extends Section = Section> {
-  /** The fields of a section of the networks file. */
   section: TObject
-  /** The name of the adapter in a section. */
   adapter: string
   /** Decimals of `fee_ceiling`; by default those of the network's own asset. */
   feeCeilingDecimals?: number
@@ -35,13 +34,13 @@ export interface Opening extends Use {
   db: Database
   mode: Mode
   treasury: Treasury
-  /** What the section names. */
   given: GivenBySection
 }
 
 export interface Use {
   /** The process runs the worker: it signs for the hot wallet, and for deposit addresses. */
   signs: boolean
+  withdrawals: WithdrawalReader
   /** Tells which deposit addresses Bursar gave out; without it, all in the database count. */
   areGiven?: AreGiven
 }
@@ -50,7 +49,6 @@ export interface Use {
 export interface GivenBySection {
   /** The nodes by the field that names them, without the parts of a URL that may be secret. */
   nodes: { field: string; protocol: string; host: string; hostname: string }[]
-  /** The files that held a secret. */
   secretFiles: { field: string; path: string }[]
   /** The secret of a field. No message shows it. */
   secret(field: string, where: Secret): Promise<string>
@@ -77,6 +75,8 @@ export interface ConnectedNetwork {
 export interface OwnKeys {
   /** Whether they gave out a deposit address. Absent where no address is given out. */
   gave?: (given: { address: string; derivation: string }) => boolean | Promise<boolean>
-  /** Those of the wallets that were used, by the records, that are not among them. Absent where this process does not sign. */
-  foreignWallets?: (wallets: readonly string[]) => string[]
+  /** Addresses are derived from a key, which their records name. */
+  areDerived?: true
+  /** Finds wallets that were used, by the records, and are not among them. Absent where this process does not sign. */
+  foreignWallets?: { find: () => Promise<string[]>; advice: string }
 }

@@ -3,8 +3,8 @@ import type { Database } from '../db/database.ts'
 import { NodeFailure } from './node-failure.ts'
 
 /**
- * Checks a node's chain by the hash of its first block, which the database keeps from the first answer on. Throws a NodeFailure for
- * another than was recorded.
+ * Checks a node's chain by the hash of its first block, which the database keeps from the first answer on. Throws a
+ * NodeFailure for another than was recorded.
  */
 export async function requireGenesis(db: Database, network: CryptoNetwork, hash: string): Promise<void> {
   const recorded = await recordedGenesis(db, network, hash)

@@ -4,8 +4,8 @@ import { NodeFailure } from './node-failure.ts'
 import { reasonOfFailure } from './waiting.ts'
 
 /**
- * The status of one confirmed payment among many. Where judging this payment fails, it alone is UNRESOLVED, and a person must
- * judge it. Throws errors that concern all payments: a node that fails, or a lost connection to the database.
+ * The status of one confirmed payment among many. Where judging this payment fails, it alone is UNRESOLVED, and a person
+ * must judge it. Throws errors that concern all payments: a node that fails, or a lost connection to the database.
  */
 export async function judgeAlone(
   judge: () => PaymentStatus | Promise<PaymentStatus>,

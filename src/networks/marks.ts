@@ -4,8 +4,8 @@ import { canonicalAddress } from '../contract/addresses/addresses.ts'
 import type { NetworkStatus } from './wallet-status.ts'
 
 /**
- * Hot, warm and cold: what the hot wallet should hold of each asset, and what people are asked to do where it holds less or more.
- * Nothing here moves money: a refill is signed by the keys of cold storage, and a send is ordered by a person.
+ * Hot, warm and cold: what the hot wallet should hold of each asset, and what people are asked to do where it holds less or
+ * more. Nothing here moves money: a refill is signed by the keys of cold storage, and a send is ordered by a person.
  */
 
 /** What the hot wallet should hold of an asset. Decimal strings. */
@@ -44,8 +44,8 @@ interface MarkFields {
 }
 
 /**
- * The marks of a section. An amount without an asset is of the network's own. Throws an Error that names the field unless the
- * marks rise, and belong to assets and addresses of the network.
+ * The marks of a section. An amount without an asset is of the network's own. Throws an Error that names the field unless
+ * the marks rise, and belong to assets and addresses of the network.
  */
 export function treasuryOf(
   network: CryptoNetwork,
@@ -86,8 +86,8 @@ export function treasuryOf(
 }
 
 /**
- * What is asked for, by what the hot wallet holds. `leaving` are the sends to cold storage that have not ended, in minor units by
- * asset, read before the status: what has left meanwhile is deducted twice then, and never proposed twice.
+ * What is asked for, by what the hot wallet holds. `leaving` are the sends to cold storage that have not ended, in minor
+ * units by asset, read before the status: what has left meanwhile is deducted twice then, and never proposed twice.
  */
 export function asksOf(
   network: CryptoNetwork,

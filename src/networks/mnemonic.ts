@@ -2,8 +2,9 @@ import { validateMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english'
 
 /**
- * Throws an Error, which shows no word, unless the text is a mnemonic as BIP-39 writes it: English words of its list in lower case with
- * one space between them, whose last bits are their checksum. Any other text would give keys, too, and nobody would have written them down.
+ * Throws an Error, which shows no word, unless the text is a mnemonic as BIP-39 writes it: English words of its list in
+ * lower case with one space between them, whose last bits are their checksum. Any other text would give keys, too, and
+ * nobody would have written them down.
  */
 export function requireMnemonic(text: string): void {
   if (validateMnemonic(text, wordlist)) return

@@ -13,7 +13,8 @@ import type { Mode } from './chain-of-mode.ts'
 import { familyOf } from './families.ts'
 import type { Family } from './family.ts'
 import { treasuryOf } from './marks.ts'
-import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type DepthFrom, type NetworkAdapter } from './network.ts'
+import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './network.ts'
+import { type DepthFrom } from './found-deposits.ts'
 import { oneNodeMaxOf } from './one-node.ts'
 import { PERCENT_DECIMALS, requireAmount, requireAmounts, type Depth, type Section } from './section.ts'
 import type { TokenAddresses } from './signed-payments.ts'
@@ -145,9 +146,9 @@ export function depthOf(
   const field = `${network}.confirmations`
   const values = depths.map(({ from_usd }) => requireAmount(field, from_usd, CENT_DECIMALS))
   const rises = depths.every(
-    (one, index) =>
+    (depth, index) =>
       index === 0 ||
-      (values[index]! > values[index - 1]! && one.confirmations > depths[index - 1]!.confirmations),
+      (values[index]! > values[index - 1]! && depth.confirmations > depths[index - 1]!.confirmations),
   )
   if (values[0] !== 0n || !rises)
     throw new Error(`${field} must begin without from_usd, and rise in from_usd and confirmations`)

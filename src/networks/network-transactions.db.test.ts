@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
+import { afterAll, expect, test } from 'vitest'
+import { newCustomer, startTestService, type TestCustomer } from '../../test/support.ts'
 import { transaction } from '../db/database.ts'
 import {
   freeWhatHasEnded,
@@ -9,13 +9,8 @@ import {
   signedBefore,
 } from './network-transactions.ts'
 
-let service: TestService
-let customers: TestCustomer[]
-
-beforeAll(async () => {
-  service = await startTestService()
-  customers = [await newCustomer(service), await newCustomer(service)]
-})
+const service = await startTestService()
+const customers: TestCustomer[] = [await newCustomer(service), await newCustomer(service)]
 afterAll(() => service?.close())
 
 let count = 0

@@ -1,20 +1,16 @@
-import {
-  arrayLiteral,
-  connectionLost,
-  type Database,
-  type Queryable,
-  type Transaction,
-} from '../db/database.ts'
-import type { PayoutNetwork, SignedTransaction } from './network.ts'
+import { connectionLost, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { arrayLiteral } from '../db/array-literal.ts'
+import type { PayoutNetwork, SignedTransaction, EndedTopUps } from './network.ts'
 import { arraysOf, grouped } from '../db/rows.ts'
+import type { Moment } from '../db/ids.ts'
 
 /**
- * The transactions of the shared wallets, each once, with its payees. On a database cluster they are on the coordinator, and
+ * The transactions of the shared wallets, each once, with its payees. They belong to no customer, and
  * are committed together with their withdrawals. Signing therefore knows every coin and nonce in use, and asks only the
- * database nodes of the customers that it signs for.
+ * parts of the database with the customers that it signs for.
  *
- * A transaction counts as under way until it is known that all its payments have ended. A database node that is gone, or has
- * not yet committed what the coordinator has, frees no coin.
+ * A transaction counts as under way until it is known that all its payments have ended. A part of the database that is gone, or
+ * has not yet committed, frees no coin.
  */
 
 /** MARKED: an operator says that it paid a withdrawal. TOP_UP: it pays gas to a deposit address. */
@@ -36,8 +32,8 @@ export async function keepTransactions(
   const byHash = grouped(kept, ({ crypto_tx_hash }) => crypto_tx_hash)
   if (byHash.size === 0) return
   const payees = [...byHash.values()]
-  const literals = (idOf: (one: KeptTransaction) => string) =>
-    payees.map((some) => arrayLiteral(some.map(idOf)))
+  const literals = (idOf: (payee: KeptTransaction) => string) =>
+    payees.map((group) => arrayLiteral(group.map(idOf)))
   const { rows } = await tx.query<{ crypto_tx_hash: string }>(
     `
     insert into network_transactions
@@ -50,8 +46,8 @@ export async function keepTransactions(
       network,
       kind,
       [...byHash.keys()],
-      payees.map(([one]) => one!.raw_transaction),
-      payees.map(([one]) => one!.payments ?? 1),
+      payees.map(([first]) => first!.raw_transaction),
+      payees.map(([first]) => first!.payments ?? 1),
       literals(({ customer_id }) => customer_id),
       literals(({ transfer_id }) => transfer_id),
     ],
@@ -59,11 +55,11 @@ export async function keepTransactions(
   if (rows.length === byHash.size) return
   for (const { crypto_tx_hash } of rows) byHash.delete(crypto_tx_hash)
   // An operator has marked a known transaction as the payment of a further withdrawal.
-  for (const [hash, some] of byHash)
+  for (const [hash, group] of byHash)
     await tx.query('select add_payees($1, $2, $3::uuid[], $4::uuid[])', [
       network,
       hash,
-      ...arraysOf(some, 'customer_id', 'transfer_id'),
+      ...arraysOf(group, 'customer_id', 'transfer_id'),
     ])
 }
 
@@ -142,6 +138,32 @@ export async function keepUsedBy(
   )
 }
 
+/** Stores that an operator says that a transaction is the platform's own. `id` is that of its postings. */
+export async function storeAcknowledged(
+  tx: Transaction,
+  network: PayoutNetwork,
+  hash: string,
+  { id, now }: { id: string; now: Moment },
+): Promise<void> {
+  await tx.query(
+    `insert into acknowledged_transactions (network, crypto_tx_hash, id, acknowledged_at) values ($1, $2, $3, $4)`,
+    [network, hash, id, now.text],
+  )
+}
+
+/** The id of the postings of an acknowledged transaction; undefined where it is none. */
+export async function acknowledgedAs(
+  db: Queryable,
+  network: PayoutNetwork,
+  hash: string,
+): Promise<string | undefined> {
+  const { rows } = await db.query<{ id: string }>(
+    'select id from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
+    [network, hash],
+  )
+  return rows[0]?.id
+}
+
 export async function selectPayees(
   db: Queryable,
   network: PayoutNetwork,
@@ -178,11 +200,15 @@ export interface Payees {
 }
 
 /**
- * Frees the coins and nonces of transactions whose payments have all ended. Returns whether all nodes of a database cluster
- * have answered. Where a node out of reach has one of the payees, the coins and nonces stay taken until a later call. No
- * database transaction may be open.
+ * Frees the coins and nonces of transactions whose payments have all ended. Returns whether all parts of the database
+ * have answered. Where a part out of reach has one of the payees, the coins and nonces stay taken until a later call. No
+ * database transaction may be open. Without `endedTopUps`, no transaction that pays gas has ended.
  */
-export async function freeWhatHasEnded(db: Database, network: PayoutNetwork): Promise<boolean> {
+export async function freeWhatHasEnded(
+  db: Database,
+  network: PayoutNetwork,
+  endedTopUps?: EndedTopUps,
+): Promise<boolean> {
   const { rows: open } = await db.query<{ crypto_tx_hash: string } & Payees>(
     `
     select crypto_tx_hash, kind, payments, customer_ids, transfer_ids
@@ -199,10 +225,11 @@ export async function freeWhatHasEnded(db: Database, network: PayoutNetwork): Pr
         isTopUp: kind === 'TOP_UP',
       })),
     ),
+    endedTopUps,
   )
-  // A transaction without payees is an older version's, which does not record when it has ended.
+  // Of a transaction without payees, nothing says that it has ended.
   const ended = open.filter(
-    ({ transfer_ids }) => transfer_ids.length > 0 && transfer_ids.every((one) => done.has(one)),
+    ({ transfer_ids }) => transfer_ids.length > 0 && transfer_ids.every((id) => done.has(id)),
   )
   if (ended.length === 0) return isAll
   // Meanwhile an operator may have marked another payment of one of these transactions.
@@ -230,22 +257,22 @@ interface PaidByTransaction {
   isTopUp: boolean
 }
 
-/** Which of these have ended, as far as the nodes of a database cluster answer: each customer has a query of its own. */
+/** Which of these have ended, as far as the parts of the database answer: each customer has a query of its own. */
 async function endedOf(
   db: Database,
   paid: readonly PaidByTransaction[],
+  endedTopUps: EndedTopUps | undefined,
 ): Promise<{ done: Set<string>; isAll: boolean }> {
   const done = new Set<string>()
   let isAll = true
   for (const [customerId, own] of grouped(paid, ({ customer_id }) => customer_id))
     try {
-      for (const isTopUp of [false, true]) {
-        const ids = own.flatMap((one) => (one.isTopUp === isTopUp ? one.id : []))
-        if (ids.length === 0) continue
-        const text = isTopUp ? ENDED_TOP_UPS : ENDED_WITHDRAWALS
-        const { rows } = await db.query<{ id: string }>(text, [customerId, ids])
-        for (const { id } of rows) done.add(id)
-      }
+      const idsOf = (isTopUp: boolean) =>
+        own.flatMap((transfer) => (transfer.isTopUp === isTopUp ? transfer.id : []))
+      const [withdrawals, topUps] = [idsOf(false), idsOf(true)]
+      if (withdrawals.length > 0)
+        for (const id of await endedWithdrawals(db, customerId, withdrawals)) done.add(id)
+      if (topUps.length > 0) for (const id of (await endedTopUps?.(customerId, topUps)) ?? []) done.add(id)
     } catch (error) {
       if (!connectionLost(error)) throw error
       isAll = false
@@ -253,9 +280,11 @@ async function endedOf(
   return { done, isAll }
 }
 
-const ENDED_WITHDRAWALS = `
-  select transfer_id as id
-  from outgoing_transfers
-  where customer_id = $1 and transfer_id = any ($2::uuid[]) and state = 'DONE'`
-const ENDED_TOP_UPS = `
-  select id from sweeps where customer_id = $1 and id = any ($2::uuid[]) and ended_at is not null`
+async function endedWithdrawals(db: Queryable, customerId: string, ids: string[]): Promise<string[]> {
+  const { rows } = await db.query<{ transfer_id: string }>(
+    `select transfer_id from outgoing_transfers
+     where customer_id = $1 and transfer_id = any ($2::uuid[]) and state = 'DONE'`,
+    [customerId, ids],
+  )
+  return rows.map(({ transfer_id }) => transfer_id)
+}

@@ -2,12 +2,23 @@ import type { SigningEvidence } from '../contract/approval.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
-import type { UsdPrices } from '../contract/assets/usd-value.ts'
 import type { Bank } from './bank/bank-account.ts'
 import type { Treasury } from './marks.ts'
+import type {
+  CreditedStanding,
+  DepositScan,
+  DepositSight,
+  DepositVerdict,
+  DepthFrom,
+  FoundDeposit,
+} from './found-deposits.ts'
+import type { BroughtOnChain, MovedOnChain, NetworkFee } from './moved-on-chain.ts'
 import type { SignedByHand } from './signed-by-hand.ts'
-import type { WaitingReason } from './waiting.ts'
+import type { SweepRound } from './sweep-round.ts'
+import type { PaymentRefusal, WaitingReason } from './waiting.ts'
 import type { NetworkStatus, TakenBack } from './wallet-status.ts'
+
+export type { PaymentRefusal } from './waiting.ts'
 
 /** The network of a withdrawal: a blockchain, or the bank's wires. */
 export type PayoutNetwork = CryptoNetwork | 'WIRE'
@@ -53,16 +64,9 @@ export type BroadcastWithdrawal = Withdrawal &
 /** A withdrawal that a transaction without a record has paid, with the withdrawal's own signed bytes, if any. */
 export type PaidWithdrawal = Withdrawal & { raw_transaction: Buffer | null }
 
-/** The stored transaction that paid a completed withdrawal. */
 export interface EndedTransaction extends SignedTransaction {
   /** The hashes of the withdrawal's other transactions: one of them may be in the chain instead. */
   replaced: string[]
-}
-
-/** Why a withdrawal can never be paid. */
-export interface PaymentRefusal {
-  secondary_status?: SecondaryStatus
-  status_details?: StatusDetails
 }
 
 /** The decision about a withdrawal before anything is signed. */
@@ -108,12 +112,6 @@ export interface ClaimedTransaction extends SignedTransaction {
   keep?: (tx: Transaction) => Promise<void>
 }
 
-/** The fee that a transaction has paid, in the asset that the network's fees are paid in. A decimal string. */
-export interface NetworkFee {
-  asset: string
-  amount: string
-}
-
 /** How many confirmations a transaction has: 1 in the newest block. `needed` is absent where the node decides (`finalized`). */
 export interface Confirmations {
   seen: number
@@ -153,141 +151,31 @@ export type PaymentStatus =
       mayBeMined?: true
     }
 
+/** Which of a customer's sweeps that a transaction sends gas for have ended, by their ids. */
+export type EndedTopUps = (customerId: string, ids: readonly string[]) => Promise<string[]>
+
 /** What is known of the nonce of stored bytes that no block has. */
 export type NonceEnd = Extract<PaymentStatus, { state: 'VOID' | 'UNRESOLVED' }>
 
-/** One payment of a transaction in the chain: an output, its value or a token's log. The amount is a decimal string. */
-export interface PaymentOnChain {
-  asset: string
-  amount: string
-  /** In its canonical spelling. */
-  address: string
-}
-
-/** The effect of a mined transaction: what it moved into or out of the hot wallet, and what it cost the platform. */
-export interface MovedOnChain {
-  /** By asset; decimal strings, negative for money that left. Money that stays at our own addresses does not count. */
-  moved: { asset: string; amount: string }[]
-  /** Each payment in it that belongs to no withdrawal yet, to any recipient. */
-  payments: PaymentOnChain[]
-  /** Absent where somebody else paid it. */
-  networkFee?: NetworkFee
-}
-
-/** What a transaction by others has moved, by the word of two nodes, and whose money it was. */
-export interface BroughtOnChain extends MovedOnChain {
-  from: string[]
-}
-
 /** A payment from cold storage to the hot wallet, which this program cannot sign. */
 export interface Refill {
-  /** The wallet that is to get it. */
   to: string
   /** The address in cold storage that holds the most of the asset. */
   from?: string
   /** The transaction to sign: its fields, and its bytes in hex. Absent where the wallet of cold storage makes it. */
   unsigned?: Record<string, string>
-  /** Why it cannot be made now. */
   lacks?: string
 }
 
 /** A consolidation before it is ordered. Amounts are decimal strings. */
 export interface ConsolidationPlan {
   asset: string
-  /** The address of the hot wallet that gets it. */
   destination_address: string
   amount: string
   coins: number
   fee_max: string
   /** Per 1,000 virtual bytes, or in gwei: the requested rate, or the fee ceiling where that is lower. */
   max_fee_rate: string
-}
-
-/** A confirmed transfer to one of our addresses. */
-export interface FoundDeposit {
-  /** In its canonical spelling. */
-  address: string
-  asset: string
-  /** A decimal string of the asset. */
-  amount: string
-  crypto_tx_hash: string
-  /** The index of the transaction's output or log. */
-  crypto_tx_index: string
-  /** The block that it was found in, on networks that report it. */
-  block?: { number: bigint; hash: string }
-  /** It is worth more than one node's word credits: a second node is asked, whatever its amount. */
-  needsSecondNode?: true
-}
-
-export interface DepositScan {
-  /** Where the next scan begins. */
-  cursor: string
-  found: FoundDeposit[]
-  /** There is more to scan at once. */
-  isBehind?: boolean
-  /** Transactions that may be refills: cold storage has paid the hot wallet. */
-  refills?: string[]
-  /** Deposits of earlier scans whose transactions the chain has dropped: a reorganisation deeper than `confirmations`. */
-  removed?: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>[]
-  /** Records, in the transaction that records these deposits, that they were returned. */
-  keep?(tx: Transaction): Promise<void>
-  /** Why some addresses were not read, while others were: RecordFailures, and a failure of the node. To be reported. */
-  failed?: readonly Error[]
-}
-
-/** The result of reading blocks without enough confirmations. */
-export interface DepositSight {
-  seen: (FoundDeposit & { block: { number: bigint; hash: string } })[]
-  /** Confirmed blocks were read up to this one. */
-  readUpTo: bigint
-  /** Some of the newest blocks were not read. */
-  isBehind?: boolean
-  /** Called once the deposits are recorded. Without the call, they are returned again next time. */
-  recorded?: () => void
-}
-
-/** How many confirmations a deposit needs from this value on. In USD. */
-export interface DepthFrom {
-  from_usd: string
-  confirmations: number
-}
-
-/**
- * Whether a found deposit may be credited. WAITS: this is not known yet, perhaps because the second node does not answer.
- * DISAGREES: the second node gives another answer.
- */
-export type DepositVerdict =
-  | { verdict: 'AGREES' }
-  | { verdict: 'WAITS'; detail: string; secondNode?: true }
-  | { verdict: 'DISAGREES'; detail: string }
-
-/** Where a credited deposit is after a reorganisation: in its block, in another confirmed block, or nowhere. */
-export type CreditedStanding = 'THERE' | 'MOVED' | 'GONE'
-
-/** The chain has dropped blocks that were scanned for deposits: a reorganisation deeper than `confirmations`. */
-export class ChainReorganised extends Error {}
-
-/** A confirmed transaction of a sweep, and its fee. */
-export interface EndedSweep {
-  customer_id: string
-  id: string
-  network: CryptoNetwork
-  networkFee: NetworkFee
-}
-
-/** Posts a sweep's fee to the ledger, in the transaction that ends the sweep. */
-type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
-
-/** Whether signing on a network is frozen now. The answer holds until the transaction ends. */
-export type IsFrozen = (tx: Transaction, network: PayoutNetwork) => Promise<boolean>
-
-export interface SweepRound {
-  /** Called in the transaction that ends a sweep. */
-  post: PostSweep
-  /** Called in each transaction that signs one. */
-  isFrozen: IsFrozen
-  /** To compare the fee of a sweep with the amount that it moves. */
-  prices: UsdPrices
 }
 
 /** A new address, and the derivation of its key, if it is derived. */
@@ -354,6 +242,8 @@ export interface Payer {
    * the order of their nonces, later ones need the earlier ones, also while the records of those cannot be read.
    */
   rebroadcast?(kept: readonly SignedTransaction[]): Promise<void>
+  /** Which of a customer's sweeps that the hot wallet sends gas for have ended. Absent where it sends none. */
+  endedTopUps?: EndedTopUps
   /** How long to wait before checking a status again, or before trying again to sign a withdrawal that had to wait. */
   pollMs: number
   /** Nothing outside this database moves: true of the sandbox's networks and its bank. */

@@ -30,15 +30,15 @@ export interface ConfiguredNetwork extends ConnectedNetwork, Pick<GivenBySection
 }
 
 /**
- * Reads the file and connects its networks: test networks in a sandbox, main networks in live mode. Throws an Error that names
- * the section and field that is wrong.
+ * Reads the file and connects its networks: test networks in a sandbox, main networks in live mode. Throws an Error that
+ * names the section and field that is wrong.
  */
 export async function configuredNetworks(
   path: string,
   environment: Record<string, string | undefined>,
   db: Database,
   mode: Mode,
-  use: Use = { signs: true },
+  use: Use,
 ): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> {
   const networks = new Map<CryptoNetwork, ConfiguredNetwork>()
   for await (const [network, section] of eachSection(path, mode)) {

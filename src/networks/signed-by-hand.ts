@@ -2,10 +2,8 @@ import type { Queryable } from '../db/database.ts'
 
 /** A transaction that is under way, as a person is shown it. */
 export interface OpenByHand {
-  /** The hash under which it is stored. */
   crypto_tx_hash: string
   raw_transaction: Buffer
-  /** How many withdrawals it pays. */
   payments: number
   /** The hash that it has on the network, signed or not. */
   txid: string
@@ -26,11 +24,11 @@ export interface SignedByHand<Paid> {
   /** The transactions under way, in the order in which they were stored. */
   open: (db: Queryable) => Promise<OpenByHand[]>
   /** What its payments are together, and its fee, as decimal strings. */
-  price: (one: OpenByHand) => Promise<{ amount: string; fee: string }>
+  price: (asked: OpenByHand) => Promise<{ amount: string; fee: string }>
   /** Throws an Error unless their transaction pays these withdrawals and the wallet itself, and nothing else can pay them as well. */
   requireSame: (db: Queryable, withdrawals: Paid[]) => Promise<void>
   /** The PSBT of what is asked, in base64, with what a hardware wallet needs. */
-  exportPsbt: (one: OpenByHand) => Promise<string>
+  exportPsbt: (asked: OpenByHand) => Promise<string>
   /**
    * The transaction that these PSBTs, in base64, sign together, and what was asked. Throws an Error that names the rule: they are of
    * no transaction that was asked, signatures are missing, or one is of another kind.

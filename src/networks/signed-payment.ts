@@ -19,10 +19,8 @@ export interface SignedPayment {
   payee?: unknown
 }
 
-/** A payment over a network of a family. */
 export type PaymentOn = SignedPayment & { network: CryptoNetwork }
 
-/** The destination of a payment in its canonical spelling. */
 export const canonicalOf = ({ network, destination_address }: PaymentOn): string =>
   canonicalAddress(network, destination_address, { testNetworks: true }) ?? destination_address
 

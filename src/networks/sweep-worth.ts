@@ -5,7 +5,6 @@ import { PERCENT_DECIMALS } from './section.ts'
 
 /** When sweeping a deposit address is worth its network fee. */
 
-/** The settings in a network's section that decide it. */
 export interface SweepWorthConfig {
   /** The most that a sweep may cost, in percent of the value it moves. */
   sweepCostMax?: string | undefined

@@ -1,4 +1,5 @@
 import type { WaitingCode } from '../contract/waiting-codes.ts'
+import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import { NodeRefusal, NoSigningKey, WalletLocked, type NodeFailure } from './node-failure.ts'
 
 /** Why a withdrawal waits, for programs and for people. */
@@ -32,3 +33,15 @@ export function reasonOfFailure(failure: NodeFailure): WaitingReason {
   if (failure instanceof WalletLocked) return { code: 'WALLET_LOCKED', detail }
   return { code: failure instanceof NodeRefusal ? 'NODE_REFUSED' : 'NODE_DOWN', detail }
 }
+
+/** Why a withdrawal can never be paid. */
+export interface PaymentRefusal {
+  secondary_status?: SecondaryStatus
+  status_details?: StatusDetails
+}
+
+/** The refusal of a withdrawal whose destination the network does not pay. */
+export const refusedDestination = (
+  { destination_address }: { destination_address: string },
+  message: string,
+) => ({ status_details: { invalid_destination_address: { message, destination_address } } })

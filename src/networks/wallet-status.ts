@@ -29,7 +29,6 @@ export interface LaneStatus {
     /** Signatures that this database does not know; negative: nonces that it gave out and the signer has not signed. */
     ahead: number
   }
-  /** Why nothing is signed from it. */
   blocked?: WaitingReason
 }
 
@@ -47,7 +46,6 @@ export interface NetworkStatus {
   held: Record<string, string>
   /** The hot wallet's part; absent where it holds everything. */
   hotWallet?: Record<string, string>
-  /** The parts of former hot wallets. */
   formerWallets?: { address: string; held: Record<string, string> }[]
   /** What pays at the same time, where that is more than one: a lane that is stuck delays no other. */
   lanes?: LaneStatus[]

@@ -3,7 +3,6 @@ import type { Networks } from '../networks/network.ts'
 import type { ExampleRecords } from '../contract/example-records.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'
-import type { Nodes } from '../db/nodes.ts'
 import type { RequestMeter } from '../http/requests.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
 import type { Ledger } from '../money/movements/queue.ts'
@@ -12,8 +11,6 @@ import type { Settings } from '../settings.ts'
 /** What the HTTP service is built from. */
 export interface AppOptions {
   db: Database
-  /** Connections to the nodes that have the customers (default: `db` alone). */
-  nodes?: Nodes
   ledger: Ledger
   networks: Networks
   settings: Settings
@@ -29,15 +26,13 @@ export interface AppOptions {
   exampleRecords?: () => Promise<ExampleRecords | undefined>
   /** Connections for background work, which requests do not occupy (default: `db`). */
   background?: Database
-  /** Connections for background work to the nodes that have the customers. */
-  backgroundNodes?: Nodes
   /** A connection for health checks, which no request occupies (default: `db`). */
   health?: Database
   /** How often refused requests are written to the audit log (default: each second). */
   refusalsEveryMs?: number
   /**
-   * Begins to stop the service, to empty its sandbox and to start it again. Rejects with forbidden for a sandbox that may not be
-   * emptied. Undefined where nobody can ask for it.
+   * Begins to stop the service, to empty its sandbox and to start it again. Rejects with forbidden for a sandbox that may
+   * not be emptied. Undefined where nobody can ask for it.
    */
   beginAnew?: (() => Promise<void>) | undefined
   /** Moves the clock of a sandbox forward by an ISO 8601 duration, and returns its time; undefined in live mode. */

@@ -25,7 +25,6 @@ import { STATEMENT_OPERATIONS } from '../resources/statements/operations.ts'
 import { TRANSFER_OPERATIONS } from '../resources/transfers/operations.ts'
 import { WEBHOOK_OPERATIONS } from '../resources/webhooks/operations.ts'
 
-/** Every operation of the API, by resource. */
 export const OPERATIONS: readonly Operation[] = [
   ...TRANSFER_OPERATIONS,
   ...ORCHESTRATION_OPERATIONS,

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
+import { expect, test } from 'vitest'
+import { ownDatabase } from '../../test/support.ts'
 import { originOfLoop } from '../contract/actor.ts'
-import { createCustomer } from '../access/customers/create-customer.ts'
+import { createCustomer } from '../money/records/customer.ts'
 import { transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { recordChanges } from '../audit/audit.ts'
 import { MovedHeads } from './audit-heads.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase()
-})
-afterAll(() => database.drop())
+const database = await ownDatabase()
 
 const change = (customerId: string) =>
   transaction(database.db, async (tx) =>

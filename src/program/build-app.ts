@@ -10,7 +10,6 @@ import { ClientStanding } from '../access/tokens/client-standing.ts'
 import { oauthRoutes } from '../access/tokens/routes.ts'
 import { openSigningKeys, type SigningKeys } from '../access/tokens/signing-keys.ts'
 import type { Database } from '../db/database.ts'
-import { onlyNode } from '../db/nodes.ts'
 import { Policies } from '../governance/policy/policy.ts'
 import { authenticator } from '../http/authenticate.ts'
 import { docsPage } from '../http/docs-page.ts'
@@ -24,7 +23,7 @@ import { rateLimitOfAddress, withRateLimit } from '../http/rate-limit.ts'
 import type { Requests } from '../http/requests.ts'
 import { createServer } from '../http/server.ts'
 import { Shares } from '../http/shares.ts'
-import { RowMacs } from '../audit/row-macs.ts'
+import { RowMacs } from '../audit/sealed-rows.ts'
 import { streamEvents } from '../resources/events/stream-events.ts'
 import { documentEvents } from '../resources/webhooks/document-events.ts'
 import { healthRoutes } from '../upkeep/health/routes.ts'
@@ -37,8 +36,8 @@ import { limitsOfRequests } from './request-limits.ts'
 /** Most lists of a customer under way, each counted until the customer has read the answer. An answer may take 1 MiB. */
 const LISTS_MAX = 16
 /**
- * Most pages of a customer under way that have large records under two names each. A page may take 8 MiB: 1,000 orchestrations
- * with the longest metadata.
+ * Most pages of a customer under way that have large records under two names each. A page may take 8 MiB: 1,000
+ * orchestrations with the longest metadata.
  */
 const COPIED_MAX = 1
 
@@ -47,7 +46,7 @@ const COPIED_MAX = 1
  * signing keys cannot be read.
  */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance & { requests: Requests }> {
-  const { db, nodes = onlyNode(db), settings, baseUrl, exampleRecords = async () => undefined } = options
+  const { db, settings, baseUrl, exampleRecords = async () => undefined } = options
   const macs = rowMacsOf(options)
   const { app, requests } = createServer({
     ...options,
@@ -87,7 +86,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   const rateLimit = withRateLimit(authenticate, limitsOfRequests(settings))
   if (settings.oauthIssuer === undefined)
     await app.register(oauthRoutes, {
-      nodes,
+      db,
       keys,
       tokens,
       baseUrl,
@@ -103,7 +102,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   const perform = performWith(options, policies, macs)
   mountOperations(app, { rateLimit, limitAddress, requests, standing }, perform, options)
   streamEvents(app, {
-    nodes: options.backgroundNodes ?? onlyNode(options.background ?? db),
+    db: options.background ?? db,
     log: options.log,
     requireScope: rateLimit.requireScope,
     standing,
@@ -131,14 +130,14 @@ function mountOperations(
   { settings: { mode }, baseUrl }: AppOptions,
 ): void {
   const isSandbox = mode === 'sandbox'
-  const all = {
+  const allGuards = {
     ...guards,
     turns: { lists: new Shares(LISTS_MAX), copied: new Shares(COPIED_MAX) },
     oneByOne: new OneByOneLimit(),
     failNext: isSandbox ? new FailNext() : undefined,
   }
   for (const operation of [...OPERATIONS, ...OPERATOR_OPERATIONS])
-    if (isSandbox || operation.sandboxOnly !== true) mount(app, all, perform, operation, baseUrl)
+    if (isSandbox || operation.sandboxOnly !== true) mount(app, allGuards, perform, operation, baseUrl)
 }
 
 /** Issues a token for the oldest client of a customer that is not disabled; undefined without customer or client. */
@@ -158,23 +157,14 @@ async function tokenOfFirstClient(
 async function openAuthentication(
   app: FastifyInstance,
   macs: RowMacs,
-  {
-    db,
-    nodes = onlyNode(db),
-    background = db,
-    backgroundNodes = onlyNode(background),
-    settings,
-    masterKeys,
-    baseUrl,
-    log,
-  }: AppOptions,
+  { db, background = db, settings, masterKeys, baseUrl, log }: AppOptions,
 ): Promise<{ keys: SigningKeys; tokens: AccessTokens; standing: ClientStanding }> {
   const keys = await openSigningKeys(db, masterKeys, (err) =>
     log.error({ err }, 'the signing keys could not be read again; the keys read before stay in use'),
   )
   app.addHook('onClose', async () => keys.close())
   const tokens = accessTokens({
-    nodes,
+    db,
     keys,
     baseUrl,
     ttlSeconds: settings.tokenTtlSeconds,
@@ -183,7 +173,7 @@ async function openAuthentication(
         ? undefined
         : new ExternalIssuer(settings.oauthIssuer, baseUrl, settings),
   })
-  const standing = await ClientStanding.start(backgroundNodes, macs, log)
+  const standing = await ClientStanding.start(background, macs, log)
   app.addHook('onClose', () => standing.stop())
   return { keys, tokens, standing }
 }

@@ -12,16 +12,17 @@ export interface Connected {
   db: Database
   /** URL of the same database for the role that owns the schema, if known. For migrations only. */
   ownerUrl: string | undefined
-  /** Another pool on the same database, or on another node of its cluster (`<host>:<port>`). */
-  open: (max: number, limits?: Limits, node?: string) => Database
+  /** Another pool on the same database, or on another part of it (`<host>:<port>`). */
+  open: (max: number, limits?: Limits, part?: string) => Database
   /** Ends all pools, and stops the embedded server if no other process is attached. */
   close: () => Promise<void>
 }
 
 /**
- * Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. With `checked`, connections to a
- * server that does not answer are ended (`ServerCheck`): for a service, which goes on without them. A process without `checked`
- * is a command, and notifies other processes of its changes. `changes` gets what this process commits and what others tell.
+ * Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. With `checked`, connections
+ * to a server that does not answer are ended (`ServerCheck`): for a service, which goes on without them. A process without
+ * `checked` is a command, and notifies other processes of its changes. `changes` gets what this process commits and what
+ * others tell.
  */
 export async function connect(
   settings: Settings,
@@ -128,8 +129,8 @@ export async function connectService(settings: Settings, log: Logger): Promise<S
 /** What a process logs when it could not notify others of a change. Their workers find the change a little later. */
 export const NOT_TOLD = 'the workers of other processes were not told of a change'
 
-/** Opens the nodes of a cluster. A plain database is one node. */
-export const openCluster = (db: Database, log: Logger): Promise<Cluster> =>
+/** Reads which part of the database has which customer. */
+export const openParts = (db: Database, log: Logger): Promise<Cluster> =>
   Cluster.open(db, (err) =>
     log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
   )

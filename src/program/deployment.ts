@@ -2,7 +2,7 @@ import { transaction, type Database, type Queryable } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
 import { failed, ok, warn, type Finding } from '../finding.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
-import { ownRowMacs, sealOf, type Seal } from '../audit/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../audit/sealed-rows.ts'
 import { SettingsError, type Settings } from '../settings.ts'
 import { takeLock } from '../db/locks.ts'
 
@@ -181,7 +181,6 @@ async function writeStamp(tx: Queryable, mode: Settings['mode'], issuer: string 
   await (await ownRowMacs()).seal(tx, 'deployment', ID)
 }
 
-/** The key of the only row. */
 const ID = '1'
 
 /** Throws `SettingsError` where Bursar did not write the stamp: a sandbox may be emptied, and a live database must not be. */

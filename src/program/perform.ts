@@ -1,11 +1,10 @@
 import { asDatabase, CustomerPool } from '../db/customer-pool.ts'
-import type { Database } from '../db/database.ts'
-import { onlyNode } from '../db/nodes.ts'
+import { forCustomer } from '../db/parts.ts'
 import type { Policies } from '../governance/policy/policy.ts'
 import type { Perform } from '../http/mount.ts'
 import type { Request } from '../http/operation.ts'
 import { Shares } from '../http/shares.ts'
-import type { RowMacs } from '../audit/row-macs.ts'
+import type { RowMacs } from '../audit/sealed-rows.ts'
 import { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import type { Context } from '../resources/context.ts'
 import type { AppOptions } from './app-options.ts'
@@ -16,30 +15,17 @@ const QUESTIONS_MAX = 8
 const CONNECTIONS_SHARE = 1 / 4
 
 export function performWith(
-  {
-    db,
-    nodes = onlyNode(db),
-    ledger,
-    networks,
-    settings,
-    masterKeys,
-    baseUrl,
-    beginAnew,
-    advanceClock,
-  }: AppOptions,
+  { db, ledger, networks, settings, masterKeys, baseUrl, beginAnew, advanceClock }: AppOptions,
   policies: Policies,
   rowMacs: RowMacs,
 ): Perform {
   const webhookSecrets = new WebhookSecrets(masterKeys)
   const connections = new Shares(Math.max(1, Math.floor((db.options.max ?? 1) * CONNECTIONS_SHARE)))
   const questions = new Shares(QUESTIONS_MAX)
-  const partOf = (pool: Database, { customerId, asker }: Request) =>
-    asDatabase(new CustomerPool(pool, connections, customerId, asker))
   // Written out: spreading the context and the request took 2 % of a request.
   return (operation, request) => {
     // A public operation has no customer: all public operations together have one share.
-    const pool = request.customerId === '' ? db : nodes.of(request.customerId)
-    const part = partOf(pool, request)
+    const pool = request.customerId === '' ? db : forCustomer(db, request.customerId)
     return operation.run({
       params: request.params,
       query: request.query,
@@ -52,9 +38,7 @@ export function performWith(
       answerWith: request.answerWith,
       problemOf: request.problemOf,
       asker: request.asker,
-      db: part,
-      shared: pool === db ? part : partOf(db, request),
-      nodes,
+      db: asDatabase(new CustomerPool(pool, connections, request.customerId, request.asker)),
       ledger,
       networks,
       askNodes: (ask) => questions.run(request.customerId, request.asker, ask),

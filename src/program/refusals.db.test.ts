@@ -2,16 +2,12 @@
  * Refused requests in the audit log: each is recorded or counted, and a client that repeats them slows nobody and does not
  * fill the log.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newCustomer, startTestService, TEST_ORIGIN, type TestService } from '../../test/support.ts'
+import { describe, expect, test } from 'vitest'
+import { newCustomer, startTestService, TEST_ORIGIN, ownTestService } from '../../test/support.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { ACTORS_MAX, RECORDED_MAX, Refusals } from './refusals.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 interface Row {
   actor_type: string

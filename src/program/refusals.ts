@@ -26,7 +26,6 @@ export const RECORDED_MAX = 20
 /** Most actors whose refusals are counted at the same time. Those of further actors are counted together. */
 export const ACTORS_MAX = 1_000
 
-/** The refusals of an actor since its window began. */
 interface Window {
   customerId: string
   actor: Actor
@@ -92,8 +91,8 @@ export class Refusals {
   async #writeAll(isLast: boolean): Promise<void> {
     const now = performance.now()
     const records = new Map<string, AuditRecord[]>()
-    const add = (customerId: string, ...some: AuditRecord[]) =>
-      void records.set(customerId, [...(records.get(customerId) ?? []), ...some])
+    const add = (customerId: string, ...added: AuditRecord[]) =>
+      void records.set(customerId, [...(records.get(customerId) ?? []), ...added])
     for (const [key, window] of this.#windows) {
       const { customerId, actor, beganAt, omitted, pending } = window
       if (pending.length > 0) add(customerId, ...pending.splice(0))
@@ -105,9 +104,9 @@ export class Refusals {
       add(PLATFORM_ID, countOf({ type: 'WORKER', id: 'refusals' }, PLATFORM_ID, this.#others))
       this.#others = 0
     }
-    for (const [customerId, some] of records)
+    for (const [customerId, own] of records)
       // What cannot be written is reported and dropped: a database that is down must not fill the memory.
-      await transaction(this.#db, (tx) => recordNow(tx, customerId, ...some)).catch(this.#onFailure)
+      await transaction(this.#db, (tx) => recordNow(tx, customerId, ...own)).catch(this.#onFailure)
   }
 }
 

@@ -34,7 +34,7 @@ export interface Attempts {
   isAway: () => boolean
 }
 
-/** `node`: the name of the database node in the log; empty where there is one node alone. */
+/** `node`: the name of the part of the database in the log; empty for a plain database. */
 export function attempts(log: Logger, meter: WorkerMeter | undefined, node = ''): Attempts {
   const where = node === '' ? {} : { node }
   const reported = new ReportedFailures()
@@ -78,8 +78,8 @@ export const every =
   }
 
 /**
- * Rests longer after each failed round: a node that is away for minutes is not asked, and logged, many times a second. The failure
- * of single records makes no rest longer: they must not slow the others.
+ * Rests longer after each failed round: a node that is away for minutes is not asked, and logged, many times a second. The
+ * failure of single records makes no rest longer: they must not slow the others.
  */
 export function backingOff({ isAway }: Attempts, round: () => Promise<Rest | undefined>): Round {
   let failures = 0

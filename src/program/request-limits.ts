@@ -6,8 +6,8 @@ const BURST_SECONDS = 5
 const DAY_SECONDS = 24 * 60 * 60
 
 /**
- * The limits of requests, each counted by each process: of each API client, of its customer, and of the customer's changes in a day.
- * A rate of 0 is no limit.
+ * The limits of requests, each counted by each process: of each API client, of its customer, and of the customer's changes
+ * in a day. A rate of 0 is no limit.
  */
 export const limitsOfRequests = ({
   rateLimitPerSecond,

@@ -2,12 +2,12 @@ import { createServer, isIP, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { checkUser } from './check-machine.ts'
-import { BACKGROUND_LIMITS, connectService, NOT_TOLD, openCluster, type ServiceConnected } from './connect.ts'
+import { BACKGROUND_LIMITS, connectService, NOT_TOLD, openParts, type ServiceConnected } from './connect.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Database, Limits } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
-import type { Cluster, Node, Nodes } from '../db/nodes.ts'
+import { partsOf, type Part } from '../db/parts.ts'
 import { advanceClock } from '../db/sandbox-clock.ts'
 import { Deliverer } from '../deliveries/deliver.ts'
 import { faultsOfRole } from '../db/privileges.ts'
@@ -18,9 +18,7 @@ import { requireMode, stampDatabase } from './deployment.ts'
 import { stopListening } from '../http/stop-listening.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
-import { sealBalances } from '../audit/balance-macs.ts'
-import { RowMacs, sealRowsWith } from '../audit/row-macs.ts'
-import { NOT_ACCEPTED, type OnObjection } from '../audit/withdrawal-macs.ts'
+import { RowMacs, sealRowsWith } from '../audit/sealed-rows.ts'
 import { Ledger } from '../money/movements/queue.ts'
 import type { Log } from '../log.ts'
 import { beginSimulation } from '../resources/markets/simulate-prices.ts'
@@ -50,6 +48,9 @@ import { recordMigrations } from '../audit/audited.ts'
 import { originOfLoop } from '../contract/actor.ts'
 import { governBy } from '../governance/policy/judge-payments.ts'
 import { buildApp, tellForged } from './build-app.ts'
+import type { OnObjection } from '../rails/payouts/sign-only-accepted.ts'
+import { NOT_ACCEPTED } from '../money/movements/accepted-withdrawals.ts'
+import { sealBalances } from '../money/ledger/sealed-balances.ts'
 
 export interface Service {
   /** The address that the API listens on. */
@@ -74,10 +75,10 @@ const REQUEST_IDLE_MS_MAX = 30_000
 const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
 
 /**
- * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings. A failed
- * start leaves no connection and no metrics server open. `beginAnew` is called when a person or a program asks for an empty
- * sandbox: it closes the service, empties the database and starts it again. `connecting` is a connection begun before this module
- * was loaded.
+ * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings. A
+ * failed start leaves no connection and no metrics server open. `beginAnew` is called when a person or a program asks for an
+ * empty sandbox: it closes the service, empties the database and starts it again. `connecting` is a connection begun before
+ * this module was loaded.
  */
 export async function serve(
   settings: Settings,
@@ -89,11 +90,11 @@ export async function serve(
 ): Promise<Service> {
   const { db: background, share, changes, open, ownerUrl, close: disconnect } = await connecting
   let metricsServer: MetricsServer | undefined
-  let cluster: Cluster | undefined
+  let parts: Awaited<ReturnType<typeof openParts>> | undefined
   let telemetry: Telemetry | undefined
   const closeAll = async () => {
     await metricsServer?.close()
-    await cluster?.close()
+    await parts?.close()
     await telemetry?.close()
     await disconnect()
   }
@@ -106,17 +107,17 @@ export async function serve(
     await openForService(background, settings, masterKeys, ownerUrl, log)
     const forDeliveries =
       settings.worker && settings.databaseConnections >= SHARED_BELOW ? DELIVERIES_SHARE : 0
-    cluster = await openCluster(background, log)
-    const onNodes = (shared: Database, max: number, limits: Limits) =>
-      cluster!.nodes(shared, (node) => open(max, limits, node))
-    const backgroundNodes = onNodes(background, share, BACKGROUND_LIMITS)
+    parts = await openParts(background, log)
+    const toAllParts = (db: Database, max: number, limits: Limits) =>
+      parts!.connect(db, (part) => open(max, limits, part))
+    toAllParts(background, share, BACKGROUND_LIMITS)
     const deliveries =
       forDeliveries === 0
-        ? backgroundNodes
-        : onNodes(open(forDeliveries, DELIVERIES_LIMITS), forDeliveries, DELIVERIES_LIMITS)
+        ? background
+        : toAllParts(open(forDeliveries, DELIVERIES_LIMITS), forDeliveries, DELIVERIES_LIMITS)
     const forRequests = settings.databaseConnections - share - forDeliveries
     const limits = { statementMs: settings.statementTimeoutMs, idleInTransactionMs: REQUEST_IDLE_MS_MAX }
-    const nodes = onNodes(open(forRequests, limits), forRequests, limits)
+    const db = toAllParts(open(forRequests, limits), forRequests, limits)
     metricsServer = await openMetrics(metrics, settings, log)
     const moveClock = async (duration: string) => {
       const { text } = await advanceClock(background, ownerUrl, duration)
@@ -124,7 +125,7 @@ export async function serve(
       return text
     }
     const { address, demo, stop } = await startService({
-      ...{ settings, log, dropped, nodes, backgroundNodes, deliveries },
+      ...{ settings, log, dropped, db, background, deliveries },
       // Health checks wait for no request. As for the check of the server, their connection is beside the configured number.
       health: open(1, limits),
       ...{ masterKeys, metrics, changes, tracing: telemetry.tracing },
@@ -150,8 +151,8 @@ export async function serve(
 }
 
 /**
- * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys and the secrets of webhooks
- * with the current master key. Warns of rights that the service's role should not have.
+ * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys and the secrets of
+ * webhooks with the current master key. Warns of rights that the service's role should not have.
  */
 async function openForService(
   db: Database,
@@ -192,10 +193,10 @@ interface Parts {
   log: Logger
   dropped: () => number
   /** Connections for requests. */
-  nodes: Nodes
+  db: Database
   /** Connections for background work. */
-  backgroundNodes: Nodes
-  deliveries: Nodes
+  background: Database
+  deliveries: Database
   /** The connection for health checks. */
   health: Database
   masterKeys: MasterKeys
@@ -210,15 +211,13 @@ interface Parts {
 async function startService(
   parts: Parts,
 ): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
-  const { settings, log, nodes, backgroundNodes, deliveries, masterKeys, metrics, tracing, changes } = parts
-  const { shared: db } = nodes
+  const { settings, log, db, background, deliveries, masterKeys, metrics, tracing, changes } = parts
   const isSandbox = settings.mode === 'sandbox'
-  const { shared: background } = backgroundNodes
   const acceptanceKey = await openAcceptanceKey(settings)
   const macs = new RowMacs(masterKeys, tellForged(log, metrics.forged), acceptanceKey)
   const policies = new Policies(masterKeys, { sandbox: isSandbox })
   const timing = { meter: metrics.ledger, tracing, waitMsMax: settings.requestTimeoutMs }
-  const ledger = new Ledger(nodes, { ...timing, macs, govern: governBy(policies) })
+  const ledger = new Ledger(db, { ...timing, macs, govern: governBy(policies) })
   // Check the settings before stamping the database: refused settings must leave no stamp.
   const { networks, screening } = await openPayouts(parts, macs)
   await stampDatabase(background, settings)
@@ -227,14 +226,14 @@ async function startService(
     await beginSimulation(background, settings.simulatedPriceDays)
   const { port, baseUrl } = await addressOf(settings)
   const app = await buildApp({
-    ...{ db, nodes, ledger, networks, settings, masterKeys, baseUrl, log, background, backgroundNodes },
+    ...{ db, ledger, networks, settings, masterKeys, baseUrl, log, background },
     ...{ tracing, meter: metrics.request, onForged: metrics.forged },
     exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
     health: parts.health,
     beginAnew: parts.beginAnew,
     advanceClock: parts.advanceClock,
   })
-  const forDeliveries = deliveries !== backgroundNodes && { deliveries: deliveries.shared }
+  const forDeliveries = deliveries !== background && { deliveries }
   metrics.measure({
     pools: { requests: db, background, ...forDeliveries },
     db: background,
@@ -256,7 +255,7 @@ async function startService(
   app.requests.starting = false
   const worker = settings.worker
     ? startWorker({
-        ...{ db: backgroundNodes, ledger, networks, settings, log, screening, changes },
+        ...{ db: background, ledger, networks, settings, log, screening, changes },
         ...{ tracing, meter: metrics.worker },
         delivererOf: delivererOn(parts),
       })
@@ -280,21 +279,21 @@ async function addressOf(settings: Settings): Promise<{ port: number; baseUrl: s
   return { port, baseUrl: settings.baseUrl ?? `http://${host}:${port}` }
 }
 
-/** Returns the function that makes the deliverer of a node, which uses the connections for deliveries. */
+/** Returns the function that makes the deliverer of a part of the database, which uses the connections for deliveries. */
 const delivererOn =
   ({ deliveries, masterKeys, settings, log, metrics, tracing }: Parts) =>
-  (node: Node): Deliverer => {
-    const { db, hints } = deliveries.list().find(({ name }) => name === node.name) ?? node
+  (part: Part): Deliverer => {
+    const { db } = partsOf(deliveries).find(({ name }) => name === part.name) ?? part
     const secrets = new WebhookSecrets(masterKeys)
-    return new Deliverer({ db, hints, secrets, settings, log, meter: metrics.deliveries, tracing })
+    return new Deliverer({ db, secrets, settings, log, meter: metrics.deliveries, tracing })
   }
 
 /**
- * Opens the networks, which sign only what was accepted and, where there is a screening endpoint, only what it allowed. Throws
- * `SettingsError` for refused settings.
+ * Opens the networks, which sign only what was accepted and, where there is a screening endpoint, only what it allowed.
+ * Throws `SettingsError` for refused settings.
  */
 async function openPayouts(
-  { settings, nodes: { shared: db }, masterKeys, log, metrics }: Parts,
+  { settings, db, masterKeys, log, metrics }: Parts,
   macs: RowMacs,
 ): Promise<{ networks: Networks; screening: Screening | undefined }> {
   const screening = await openScreening(settings, () => Promise.resolve(masterKeys))

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { outputOf, startTestService, type TestService } from '../../test/support.ts'
+import { expect, test } from 'vitest'
+import { outputOf, ownTestService } from '../../test/support.ts'
 import { checkVerify, recordVerify, stampDatabase } from './deployment.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-  await stampDatabase(service.db, { mode: 'sandbox', baseUrl: undefined, oauthIssuer: undefined })
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+await stampDatabase(service.db, { mode: 'sandbox', baseUrl: undefined, oauthIssuer: undefined })
 
 const checked = async () => {
   const [{ result, says }] = (await checkVerify(service.db, { mode: 'live' })) as [

@@ -1,16 +1,8 @@
 import { originOfLoop } from '../contract/actor.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import {
-  atEnd,
-  credit,
-  DESTINATION,
-  newCustomer,
-  ROW_MACS,
-  startTestService,
-  type TestService,
-} from '../../test/support.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { credit, DESTINATION, newCustomer, ROW_MACS, ownTestService } from '../../test/support.ts'
 import { deposit } from '../money/movements/deposit.ts'
 import { freeze, selectFreezes, unfreeze } from '../money/records/freezes.ts'
 import { Changes } from '../db/changes.ts'
@@ -20,15 +12,12 @@ import type { Transfer } from '../money/ledger/transfer.ts'
 import type { NetworkAdapter, Networks } from '../networks/network.ts'
 import { Metrics } from '../upkeep/metrics/metrics.ts'
 import { startWorker } from './worker.ts'
+import { atEnd } from '../../test/at-end.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService({
-    BURSAR_WORKER_INTERVAL_MS: '10',
-    BURSAR_SIMULATED_CONFIRMATION_MS: '0',
-  })
+const service = await ownTestService({
+  BURSAR_WORKER_INTERVAL_MS: '10',
+  BURSAR_SIMULATED_CONFIRMATION_MS: '0',
 })
-afterAll(() => service.close())
 
 // First, while no payment of another test is under way.
 

@@ -4,7 +4,7 @@ import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { usualMs, type Changes } from '../db/changes.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'
-import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
+import { ownCustomers, partsOf, type Part } from '../db/parts.ts'
 import { approveCooledAddresses } from '../resources/destination-addresses/approve-cooled-addresses.ts'
 import type { Deliverer } from '../deliveries/deliver.ts'
 import type { Ledger } from '../money/movements/queue.ts'
@@ -55,7 +55,6 @@ export interface Worker {
 }
 
 interface Shared extends Attempts {
-  /** The coordinator: for signing, deposits, and records without a customer. */
   db: Database
   ledger: Ledger
   networks: Networks
@@ -72,22 +71,22 @@ interface Shared extends Attempts {
   changes?: Changes | undefined
 }
 
-type WorkerOptions = Omit<Shared, 'db' | 'custodyEveryMs' | keyof Attempts> & {
-  db: Database | Nodes
-  /** Makes what delivers the events of a node's customers; it has its own connections. */
-  delivererOf?: (node: Node) => Deliverer
+type WorkerOptions = Omit<Shared, 'custodyEveryMs' | keyof Attempts> & {
+  /** Makes what delivers the events of a part's customers; it has its own connections. */
+  delivererOf?: (part: Part) => Deliverer
   custodyEveryMs?: number
 }
 
-/** What the loops of one node's customers share. */
-type OfNode = Shared & { node: Node }
+/** What the loops of the customers of one part of the database share. */
+type OfPart = Shared & { part: Part }
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
- * deposits, sweeps, and at the start of each month the statements of those that have ended. Each real network has its own loops for
- * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one loop
- * and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each node of a cluster has
- * its own loops for its customers: an unreachable node stops no others. Nodes that join get their loops within seconds.
+ * deposits, sweeps, and at the start of each month the statements of those that have ended. Each real network has its own
+ * loops for settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured
+ * with one loop and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each part
+ * of the database has its own loops for its customers: an unreachable part stops no others. A part that joins gets its loops
+ * within seconds.
  */
 export function startWorker(options: WorkerOptions): Worker {
   const { meter, log, custodyEveryMs = MINUTE_MS, changes } = options
@@ -95,32 +94,31 @@ export function startWorker(options: WorkerOptions): Worker {
   // Every loop listens while it rests, and there is no limit to the number of real networks.
   setMaxListeners(0, stopping.signal)
   const repeat = repeatUntil(stopping.signal, changes)
-  const nodes = nodesOf(options.db)
-  const shared = { ...options, db: nodes.shared, custodyEveryMs, ...attempts(log, meter) }
+  const shared = { ...options, custodyEveryMs, ...attempts(log, meter) }
   const running = new Map<string, Promise<void>>()
-  const startNode = (node: Node) => {
+  const startPart = (part: Part) => {
     const { screening, delivererOf } = options
-    const screener = screening && new Screener({ db: node.db, hints: node.hints, screening, log })
-    const deliverer = delivererOf?.(node)
-    const ofNode = { ...shared, ...attempts(log, meter, node.name), node }
-    const isListed = () => nodes.list().some(({ name }) => name === node.name)
+    const screener = screening && new Screener({ db: part.db, screening, log })
+    const deliverer = delivererOf?.(part)
+    const ofPart = { ...shared, ...attempts(log, meter, part.name), part }
+    const isListed = () => partsOf(options.db).some(({ name }) => name === part.name)
     const rounds = [
-      ...roundsOfNode(ofNode),
-      ...(screener === undefined ? [] : [resting(ofNode, 'screenings', () => screener.round())]),
-      ...(deliverer === undefined ? [] : [resting(ofNode, 'deliveries', () => deliverer.round())]),
+      ...roundsOfPart(ofPart),
+      ...(screener === undefined ? [] : [resting(ofPart, 'screenings', () => screener.round())]),
+      ...(deliverer === undefined ? [] : [resting(ofPart, 'deliveries', () => deliverer.round())]),
     ]
     const ended = Promise.all(rounds.map((round) => repeat(round, isListed))).then(async () => {
       const graceMs = Math.min(DELIVERIES_GRACE_MS, options.settings.shutdownTimeoutMs / 4)
       await Promise.all([screener?.stop(), deliverer?.stop(graceMs)])
-      running.delete(node.name)
+      running.delete(part.name)
     })
-    running.set(node.name, ended)
+    running.set(part.name, ended)
   }
-  const startNodes: Round = async () => {
-    for (const node of nodes.list()) if (!running.has(node.name)) startNode(node)
+  const startParts: Round = async () => {
+    for (const part of partsOf(options.db)) if (!running.has(part.name)) startPart(part)
     return SECOND_MS
   }
-  const others = Promise.all([...roundsOf(shared), startNodes].map((round) => repeat(round)))
+  const others = Promise.all([...roundsOf(shared), startParts].map((round) => repeat(round)))
   return {
     async stop() {
       stopping.abort()
@@ -135,18 +133,18 @@ export function startWorker(options: WorkerOptions): Worker {
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
   const { db, networks, settings, log, meter } = shared
-  const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
+  const everyNetwork: [PayoutNetwork, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
   const suspicions: Suspicions = new Map()
   const seen: Seen = (...found) => meter?.walletsSeen(...found)
-  const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
+  const canSweep = (group: Networks) => [...group.values()].some((adapter) => adapter.sweep !== undefined)
   return [
-    ...all.flatMap(([network, adapter]) =>
+    ...everyNetwork.flatMap(([network, adapter]) =>
       adapter.rebroadcastTakenBack === undefined ? [] : rebroadcasts(shared, network, adapter),
     ),
-    ...readable(new Map(real.flatMap((one) => [...one]))).map((one) => deposits(shared, ...one)),
+    ...readable(new Map(real.flatMap((group) => [...group]))).map((network) => deposits(shared, ...network)),
     simulatedDeposits(shared, inDatabase),
-    ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
+    ...[inDatabase, ...real].filter(canSweep).map((group) => sweeps(shared, group)),
     // Rows that are too old (docs/guides/retention.md).
     every(
       shared,
@@ -170,8 +168,8 @@ function roundsOf(shared: Shared): Round[] {
         log.info({ tables: postponed }, 'weekly partitions: the tables were in use, trying again in a minute')
       },
     ),
-    // Records the freezes that were placed while the node of the platform's audit log was unreachable.
-    every(shared, 'audit_heads', MINUTE_MS, () => recordWaitingFreezes(db)),
+    // Records the freezes that were placed while the platform's audit log was unreachable.
+    every(shared, 'freezes', MINUTE_MS, () => recordWaitingFreezes(db)),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
     every(shared, 'custody', shared.custodyEveryMs, async () => {
       if (settings.mode === 'live') await watchCustody(db, networks, suspicions, seen)
@@ -183,35 +181,35 @@ function roundsOf(shared: Shared): Round[] {
   ]
 }
 
-function roundsOfNode(shared: OfNode): Round[] {
-  const { node, log } = shared
+function roundsOfPart(shared: OfPart): Round[] {
+  const { part, log } = shared
   const [inDatabase, ...real] = bySpeed(shared.networks)
   const heads = new MovedHeads()
   let newestPeriod: string | undefined
   return [
     payouts(shared, inDatabase, { startsOrchestrations: true }),
-    ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
+    ...real.map((group) => payouts(shared, group, { startsOrchestrations: false })),
     // The statements of the ended months, once.
     every(
       shared,
       'statements',
       MINUTE_MS,
-      () => generateEndedMonths(node, newestPeriod),
+      () => generateEndedMonths(part, newestPeriod),
       (made) => {
         newestPeriod = made?.period ?? newestPeriod
         if (made !== undefined && made.generated.length > 0)
           log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
       },
     ),
-    every(shared, 'address_book', 2 * SECOND_MS, () => approveCooledAddresses(node.db, node.hints)),
+    every(shared, 'address_book', 2 * SECOND_MS, () => approveCooledAddresses(part.db)),
     // Until then, one that cannot be used any more is in lists. Approvals of withdrawals end in settlement.
-    every(shared, 'approvals', MINUTE_MS, () => expireApprovals(node.db, node.hints)),
+    every(shared, 'approvals', MINUTE_MS, () => expireApprovals(part.db)),
     // A log that is kept elsewhere anchors the heads of the audit log's chains.
     every(
       shared,
       'audit_heads',
       MINUTE_MS,
-      () => heads.read(node.hints),
+      () => heads.read(ownCustomers(part.db)),
       (moved) => {
         for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
           log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
@@ -222,21 +220,21 @@ function roundsOfNode(shared: OfNode): Round[] {
 
 /** The networks that need no node, together, and each real network by itself: it may be slow. */
 function bySpeed(networks: Networks): [Networks, ...Networks[]] {
-  const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
-  const real = all.filter(([, adapter]) => adapter.asksNode)
+  const everyNetwork: [PayoutNetwork, NetworkAdapter][] = [...networks]
+  const real = everyNetwork.filter(([, adapter]) => adapter.asksNode)
   return [
-    new Map(all.filter(([, adapter]) => !adapter.asksNode)),
-    ...real.map((one): Networks => new Map([one])),
+    new Map(everyNetwork.filter(([, adapter]) => !adapter.asksNode)),
+    ...real.map((entry): Networks => new Map([entry])),
   ]
 }
 
 /** Orchestrations and settlement. The cost of a network's transactions is checked before anything is signed. */
 function payouts(
-  shared: OfNode,
+  shared: OfPart,
   networks: Networks,
   { startsOrchestrations }: { startsOrchestrations: boolean },
 ): Round {
-  const { db, ledger, settings, log, meter, tracing, attempt, node } = shared
+  const { db, ledger, settings, log, meter, tracing, attempt, part } = shared
   const traced: Step[] = []
   function taken(steps: readonly Step[]): void {
     if (tracing !== undefined) traced.push(...steps)
@@ -258,21 +256,22 @@ function payouts(
     const started = startsOrchestrations
       ? await attempt(
           'orchestrations',
-          runOrchestrations(
-            node.db,
-            { networks: shared.networks, settings, macs: ledger.macs, govern: ledger.govern },
-            { hints: node.hints, shared: db },
-          ),
+          runOrchestrations(part.db, {
+            networks: shared.networks,
+            settings,
+            macs: ledger.macs,
+            govern: ledger.govern,
+          }),
         )
       : 0
-    const settled = await attempt('settlement', settleWithdrawals(db, networks, taken, node.hints))
+    const settled = await attempt('settlement', settleWithdrawals(part.db, networks, taken))
     if (tracing !== undefined)
       await traceSteps(db, tracing, traced.splice(0)).catch((err: unknown) =>
         log.debug({ err }, 'steps of payments are missing in their traces'),
       )
     if (started === undefined || settled === undefined) return undefined
     if (started + settled > 0) return 0
-    const dueIn = () => attempt('settlement', withdrawalDueIn(node.hints, [...networks.keys()]))
+    const dueIn = () => attempt('settlement', withdrawalDueIn(ownCustomers(part.db), [...networks.keys()]))
     return { usualMs: settings.workerIntervalMs, dueIn }
   })
 }
@@ -297,8 +296,8 @@ async function checkNetworkFees(
 }
 
 /**
- * Scans a network for deposits, without a rest while there is more to read, and then reads its newest blocks. The round asks for
- * the newest block alone if that is the last round's, nothing is due and nothing has changed.
+ * Scans a network for deposits, without a rest while there is more to read, and then reads its newest blocks. The round asks
+ * for the newest block alone if that is the last round's, nothing is due and nothing has changed.
  */
 function deposits(shared: Shared, network: CryptoNetwork, adapter: NetworkAdapter): Round {
   const { db, ledger, settings, screening, log, changes, attempt } = shared
@@ -374,8 +373,9 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
 }
 
 /**
- * Broadcasts transactions again that a reorganisation removed. It does so even on a frozen network, because it signs nothing. A
- * transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions yet.
+ * Broadcasts transactions again that a reorganisation removed. It does so even on a frozen network, because it signs
+ * nothing. A transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions
+ * yet.
  */
 function rebroadcasts(shared: Shared, network: PayoutNetwork, adapter: NetworkAdapter): Round {
   const { log, meter } = shared

@@ -1,16 +1,10 @@
-import type { Database } from '../db/database.ts'
-import type { Nodes } from '../db/nodes.ts'
 import type { Policies } from '../governance/policy/policy.ts'
-import type { RowMacs } from '../audit/row-macs.ts'
+import type { RowMacs } from '../audit/sealed-rows.ts'
 import type { RailsContext } from '../rails/context.ts'
 import type { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 
 /** The context of every operation and of the worker. */
 export interface Context extends RailsContext {
-  /** The records that belong to no customer, such as prices and networks. On a plain database, the same pool as `db`. */
-  shared: Database
-  /** Connections to all database nodes, for what is read of all customers at once. */
-  nodes: Nodes
   /** Asks nodes of networks, within the customer's share of such requests. Throws unavailable once the client has left. */
   askNodes: <T>(ask: () => Promise<T>) => Promise<T>
   webhookSecrets: WebhookSecrets

@@ -18,7 +18,8 @@ import { feePaid, isBelowBaseFee, type Fees } from '../fees.ts'
 import { at, type Receipt } from '../node.ts'
 import { affordable, replacement } from '../replace.ts'
 import { parse, signerAddressOf } from '../transaction.ts'
-import type { SignedTransaction, SweepRound } from '../../../src/networks/network.ts'
+import type { SignedTransaction } from '../../../src/networks/network.ts'
+import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { keepTransactions } from '../../../src/networks/network-transactions.ts'
 
 /** What following sweeps takes: the chain, the keys, the current fees and the round. `failed` gets each failure. */
@@ -57,16 +58,16 @@ async function broadcastSigned({ db, chain, round, failed }: Following, sweeps: 
       sweeps.filter((_, index) => isRejected(index)),
     ),
   )
-  const rejectionOf = new Map(sweeps.map((one, index) => [one, isRejected(index) && rejections[index]]))
-  return stepEach(sweeps, sweepName, failed, async (one) => {
-    if (one.lost && !lost.has(one)) await setState(db, one, 'SIGNED')
-    if (lost.has(one) && (await isLost(db, one))) {
+  const rejectionOf = new Map(sweeps.map((sweep, index) => [sweep, isRejected(index) && rejections[index]]))
+  return stepEach(sweeps, sweepName, failed, async (sweep) => {
+    if (sweep.lost && !lost.has(sweep)) await setState(db, sweep, 'SIGNED')
+    if (lost.has(sweep) && (await isLost(db, sweep))) {
       // It has cost nothing. The balance is read again, and a new sweep is planned with a new nonce.
       const networkFee = { asset: chain.gasAsset, amount: '0' }
-      if (await endSweep(db, chain.network, one, { state: 'VOID', networkFee }, round)) return true
+      if (await endSweep(db, chain.network, sweep, { state: 'VOID', networkFee }, round)) return true
     }
-    const rejection = rejectionOf.get(one)
-    if (!rejection) return setState(db, one, 'BROADCAST')
+    const rejection = rejectionOf.get(sweep)
+    if (!rejection) return setState(db, sweep, 'BROADCAST')
     failed(new Error(rejection.reason))
     return false
   })
@@ -76,16 +77,16 @@ async function broadcastSigned({ db, chain, round, failed }: Following, sweeps: 
 async function checkBroadcast(following: Following, sweeps: Sweep[]): Promise<number> {
   const { db, chain, round, failed } = following
   const standings = sweeps.length === 0 ? [] : await standingsOf(chain, sweeps)
-  const standingOf = new Map(sweeps.map((one, index) => [one, standings[index]!]))
-  return stepEach(sweeps, sweepName, failed, async (one) => {
-    const standing = standingOf.get(one)!
+  const standingOf = new Map(sweeps.map((sweep, index) => [sweep, standings[index]!]))
+  return stepEach(sweeps, sweepName, failed, async (sweep) => {
+    const standing = standingOf.get(sweep)!
     if (standing.state === 'MINED')
-      return standing.isConfirmed && endMined(db, chain, one, standing.receipt, round)
+      return standing.isConfirmed && endMined(db, chain, sweep, standing.receipt, round)
     // A top-up that no block can have keeps the withdrawals after it waiting, too.
-    const isDue = one.stuck || isBelowBaseFee(one.raw_transaction, following.fees.base)
-    const bumped = isDue ? await bump(following, one) : undefined
-    if (bumped !== undefined && (await keepReplacement(following, one, bumped))) return true
-    return standing.state === 'UNKNOWN' && setState(db, one, 'SIGNED')
+    const isDue = sweep.stuck || isBelowBaseFee(sweep.raw_transaction, following.fees.base)
+    const bumped = isDue ? await bump(following, sweep) : undefined
+    if (bumped !== undefined && (await keepReplacement(following, sweep, bumped))) return true
+    return standing.state === 'UNKNOWN' && setState(db, sweep, 'SIGNED')
   })
 }
 
@@ -93,7 +94,7 @@ async function checkBroadcast(following: Following, sweeps: Sweep[]): Promise<nu
 async function endMined(
   db: Database,
   chain: EvmChain,
-  one: Sweep,
+  sweep: Sweep,
   receipt: Receipt,
   round: SweepRound,
 ): Promise<boolean> {
@@ -101,15 +102,15 @@ async function endMined(
   const hash = receipt.transactionHash
   // A block may have a transaction that was replaced, with another amount.
   const { value } =
-    hash === one.crypto_tx_hash
-      ? parse(one.raw_transaction)
+    hash === sweep.crypto_tx_hash
+      ? parse(sweep.raw_transaction)
       : await chain.node.call<{ value: Hex }>('eth_getTransactionByHash', hash)
   const end = {
     ...({ state, hash, networkFee: feePaid(chain, receipt) } as const),
-    amount: isNative(chain, one.asset) ? offChain(chain, one.asset, BigInt(value)) : undefined,
-    auditBlock: one.kind === 'SWEEP' && state === 'DONE' ? hexToBigInt(receipt.blockNumber) : undefined,
+    amount: isNative(chain, sweep.asset) ? offChain(chain, sweep.asset, BigInt(value)) : undefined,
+    auditBlock: sweep.kind === 'SWEEP' && state === 'DONE' ? hexToBigInt(receipt.blockNumber) : undefined,
   }
-  return endSweep(db, chain.network, one, end, round)
+  return endSweep(db, chain.network, sweep, end, round)
 }
 
 /**
@@ -124,8 +125,8 @@ async function neverMined(chain: EvmChain, refused: readonly Sweep[]): Promise<S
   const nonces = await chain.node.all<Hex>(
     senders.map((sender) => ['eth_getTransactionCount', sender, at(head)] as const),
   )
-  const used = refused.filter((one, index) => {
-    return Number(hexToBigInt(nonces[index]!)) > parse(one.raw_transaction).nonce
+  const used = refused.filter((sweep, index) => {
+    return Number(hexToBigInt(nonces[index]!)) > parse(sweep.raw_transaction).nonce
   })
   const standings = used.length === 0 ? [] : await standingsOf(chain, used)
   return used.filter((_, index) => standings[index]!.state === 'UNKNOWN')
@@ -150,11 +151,11 @@ async function bump(
 /** Stores a replacement, to be broadcast next. False on a frozen network, or where another worker was faster. */
 async function keepReplacement(
   { db, chain, round }: Following,
-  one: Sweep,
+  sweep: Sweep,
   { raw_transaction, crypto_tx_hash }: SignedTransaction,
 ): Promise<boolean> {
   const { value } = parse(raw_transaction)
-  const amount = isNative(chain, one.asset) ? offChain(chain, one.asset, value) : null
+  const amount = isNative(chain, sweep.asset) ? offChain(chain, sweep.asset, value) : null
   return transaction(db, async (tx) => {
     if (await round.isFrozen(tx, chain.network)) return false
     const { rowCount } = await tx.query(
@@ -163,11 +164,11 @@ async function keepReplacement(
       set raw_transaction = $4, crypto_tx_hash = $5, replaced = replaced || crypto_tx_hash, state = 'SIGNED',
           amount = coalesce($6, amount), signed_at = (select clock_timestamp())
       where customer_id = $1 and id = $2 and state = 'BROADCAST' and crypto_tx_hash = $3`,
-      [one.customer_id, one.id, one.crypto_tx_hash, raw_transaction, crypto_tx_hash, amount],
+      [sweep.customer_id, sweep.id, sweep.crypto_tx_hash, raw_transaction, crypto_tx_hash, amount],
     )
-    if (rowCount === 1 && one.kind === 'TOP_UP') {
-      const kept = { customer_id: one.customer_id, transfer_id: one.id, raw_transaction, crypto_tx_hash }
-      await keepTransactions(tx, chain.network, [kept], one.kind)
+    if (rowCount === 1 && sweep.kind === 'TOP_UP') {
+      const kept = { customer_id: sweep.customer_id, transfer_id: sweep.id, raw_transaction, crypto_tx_hash }
+      await keepTransactions(tx, chain.network, [kept], sweep.kind)
     }
     return rowCount === 1
   })

@@ -9,7 +9,7 @@ import { at, headOf } from '../node.ts'
 import { tryTransfers, type TransferToTry } from '../simulation.ts'
 import type { EvmTransaction } from '../transaction.ts'
 import { leastWorthSweeping } from './worth.ts'
-import type { SweepRound } from '../../../src/networks/network.ts'
+import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 
 /** Most addresses where one call begins a sweep. */
 const PLACES_MAX = 100
@@ -77,7 +77,7 @@ export async function worthSweeping(
     [chain.network, assets, least, chain.gasAsset],
   )
   for (const asset of new Set(rows.flatMap(({ unpriced }) => unpriced ?? []))) {
-    const missing = [asset, chain.gasAsset].filter((one) => !prices.has(one)).join(' and ')
+    const missing = [asset, chain.gasAsset].filter((symbol) => !prices.has(symbol)).join(' and ')
     failed(
       new Error(
         `${asset} is not swept: market history has no price of ${missing}; set sweep_minimum.${asset}, the amount from which on it is swept`,

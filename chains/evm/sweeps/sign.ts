@@ -10,7 +10,8 @@ import { parse, signed, type EvmSigner, type EvmTransaction } from '../transacti
 import { markStale } from '../../kit/holdings.ts'
 import { insertSweep, unlessTaken } from '../../kit/sweeps.ts'
 import { planAt, type SweepPrices, type SweepPlace, type SweepPlan } from './plan.ts'
-import type { SignedTransaction, SweepRound } from '../../../src/networks/network.ts'
+import type { SignedTransaction } from '../../../src/networks/network.ts'
+import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { keepTransactions } from '../../../src/networks/network-transactions.ts'
 
 /** Most sweeps of one address whose bytes are broadcast again. */
@@ -102,7 +103,7 @@ async function signSweep(
     // Where the chain has taken them back, their bytes move the funds again. A node that only lags has them already.
     await send(
       chain,
-      used.map((one) => ({ ...one, replaced: [] })),
+      used.map((sweep) => ({ ...sweep, replaced: [] })),
     )
     throw new Error(
       `the node is behind, or blocks were taken back: it says that nonce ${nonce} of ${address} is free, which an ended sweep ` +

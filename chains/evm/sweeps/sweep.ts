@@ -2,13 +2,13 @@ import { transaction, type Database } from '../../../src/db/database.ts'
 import type { EvmChain } from '../chain.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import { aboveCeiling, feesNow } from '../fees.ts'
-import { collectingFailures, stepEach } from '../../kit/sweeps.ts'
+import { collectingFailures, stepEach, endedTopUpsIn } from '../../kit/sweeps.ts'
 import { followSweeps } from './follow.ts'
 import { refreshStale } from './holdings.ts'
 import { worthSweeping } from './plan.ts'
 import { beginSweep } from './sign.ts'
 import { sweepGasPrice } from './worth.ts'
-import type { SweepRound } from '../../../src/networks/network.ts'
+import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { freeWhatHasEnded } from '../../../src/networks/network-transactions.ts'
 
 /**
@@ -34,7 +34,7 @@ export async function sweep(
     await refreshStale(db, chain)
     const isCheap = fees.current <= chain.sweeps.feeCeiling && aboveCeiling(fees, chain) === undefined
     if (!isCheap || (await transaction(db, (tx) => round.isFrozen(tx, chain.network)))) return followed
-    await freeWhatHasEnded(db, chain.network)
+    await freeWhatHasEnded(db, chain.network, endedTopUpsIn(db))
     const market = { fees, gasPrice: sweepGasPrice(chain, fees), prices: round.prices }
     const losses = new Map<string, string>()
     const places = await worthSweeping(db, chain, market, failed)

@@ -43,4 +43,4 @@ export const leastWorthSweeping = (
   asset: string,
   cost: bigint,
 ): bigint | undefined =>
-  leastWorth(chain.network, chain.sweeps, (of) => decimalsOn(chain, of), prices, asset, cost)
+  leastWorth(chain.network, chain.sweeps, (symbol) => decimalsOn(chain, symbol), prices, asset, cost)

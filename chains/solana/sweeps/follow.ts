@@ -1,6 +1,6 @@
 import type { Database } from '../../../src/db/database.ts'
 import { RecordFailure } from '../../../src/db/each-alone.ts'
-import type { SweepRound } from '../../../src/networks/network.ts'
+import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { endSweep, selectUnderWay, setState, stepEach, sweepName, type Sweep } from '../../kit/sweeps.ts'
 import { nonceOf, readAccounts, type Accounts } from '../accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from '../chain.ts'
@@ -26,12 +26,12 @@ export async function followSweeps(
 ): Promise<number> {
   // The hash is that of the bytes: a changed row stops no other.
   const rows = await selectUnderWay(db, NETWORK, { kind: 'SWEEP' })
-  const sweeps = rows.flatMap((one): FollowedSweep | [] => {
+  const sweeps = rows.flatMap((row): FollowedSweep | [] => {
     try {
-      const { from, nonceAccount, nonce } = parsePayment(one.raw_transaction)
-      return { ...one, crypto_tx_hash: parse(one.raw_transaction).hash, from, nonceAccount, nonce }
+      const { from, nonceAccount, nonce } = parsePayment(row.raw_transaction)
+      return { ...row, crypto_tx_hash: parse(row.raw_transaction).hash, from, nonceAccount, nonce }
     } catch (error) {
-      failed(new RecordFailure(sweepName(one), error))
+      failed(new RecordFailure(sweepName(row), error))
       return []
     }
   })
@@ -45,10 +45,10 @@ export async function followSweeps(
     chain.rpc,
     sweeps.map(({ nonceAccount }) => nonceAccount),
   )
-  return stepEach(sweeps, sweepName, failed, async (one) => {
-    const status = standing.get(one.crypto_tx_hash)
-    if (status?.confirmationStatus === 'finalized') return endMade(db, chain, one, round, failed)
-    return status == null ? sendAgain(db, chain, one, accounts, round) : setState(db, one, 'BROADCAST')
+  return stepEach(sweeps, sweepName, failed, async (sweep) => {
+    const status = standing.get(sweep.crypto_tx_hash)
+    if (status?.confirmationStatus === 'finalized') return endMade(db, chain, sweep, round, failed)
+    return status == null ? sendAgain(db, chain, sweep, accounts, round) : setState(db, sweep, 'BROADCAST')
   })
 }
 
@@ -56,57 +56,57 @@ export async function followSweeps(
 async function sendAgain(
   db: Database,
   chain: SolanaChain,
-  one: FollowedSweep,
+  sweep: FollowedSweep,
   accounts: Accounts,
   round: SweepRound,
 ): Promise<boolean> {
-  const { nonceAccount, nonce, from } = one
+  const { nonceAccount, nonce, from } = sweep
   const value = nonceOf(accounts.get(nonceAccount), from)
   if (value === undefined || value === nonce) {
-    await send(chain, one)
-    return setState(db, one, 'BROADCAST')
+    await send(chain, sweep)
+    return setState(db, sweep, 'BROADCAST')
   }
-  const user = await userOfNonce(chain, one, [one.crypto_tx_hash])
+  const user = await userOfNonce(chain, sweep, [sweep.crypto_tx_hash])
   // The node does not show its own transaction yet.
-  if (user === one.crypto_tx_hash) return false
+  if (user === sweep.crypto_tx_hash) return false
   if (user === undefined)
     throw new Error(`something has used its nonce of ${nonceAccount}, and the node does not show what`)
-  return endSweep(db, NETWORK, one, { state: 'VOID', networkFee: feeIn(0n), asset: one.asset }, round)
+  return endSweep(db, NETWORK, sweep, { state: 'VOID', networkFee: feeIn(0n), asset: sweep.asset }, round)
 }
 
 async function endMade(
   db: Database,
   chain: SolanaChain,
-  one: FollowedSweep,
+  sweep: FollowedSweep,
   round: SweepRound,
   failed: (error: unknown) => void,
 ): Promise<boolean> {
-  const made = await madeTransaction(chain.rpc, one.crypto_tx_hash)
+  const made = await madeTransaction(chain.rpc, sweep.crypto_tx_hash)
   if (made === undefined) return false
   const { hash, isSigned } = parse(made.raw)
-  if (hash !== one.crypto_tx_hash || !isSigned)
-    throw new Error(`the node shows another transaction than ${one.crypto_tx_hash}`)
+  if (hash !== sweep.crypto_tx_hash || !isSigned)
+    throw new Error(`the node shows another transaction than ${sweep.crypto_tx_hash}`)
   // It is signed anew in the next round: what makes it fail may cost its fee again and again.
-  if (made.err !== null) failed(new RecordFailure(sweepName(one), JSON.stringify(made.err)))
+  if (made.err !== null) failed(new RecordFailure(sweepName(sweep), JSON.stringify(made.err)))
   const state = made.err === null ? 'DONE' : 'FAILED'
-  const networkFee = feeIn(costOf(await chain.facts(), one, made))
-  return endSweep(db, NETWORK, one, { state, networkFee, asset: one.asset }, round)
+  const networkFee = feeIn(costOf(await chain.facts(), sweep, made))
+  return endSweep(db, NETWORK, sweep, { state, networkFee, asset: sweep.asset }, round)
 }
 
 /**
  * What a sweep has cost the hot wallet: the fee, and the rent of an account of its own that it made. Throws an Error for more
  * than its bytes can cost: the node lies.
  */
-function costOf(facts: Facts, one: FollowedSweep, made: MadeTransaction): bigint {
+function costOf(facts: Facts, sweep: FollowedSweep, made: MadeTransaction): bigint {
   const { lamports } = changesOf(made, parse(made.raw).accounts)
-  const swept = one.asset === GAS_ASSET && made.err === null ? onChain(GAS_ASSET, one.amount) : 0n
-  const cost = swept - (lamports.get(one.from) ?? 0n)
-  const bytes = parsePayment(one.raw_transaction)
+  const swept = sweep.asset === GAS_ASSET && made.err === null ? onChain(GAS_ASSET, sweep.amount) : 0n
+  const cost = swept - (lamports.get(sweep.from) ?? 0n)
+  const bytes = parsePayment(sweep.raw_transaction)
   const rent = bytes.madeFor === undefined ? 0n : facts.rentOfToken(bytes.program)
   const most = feeOf(bytes) + SIGNATURE_FEE + rent
   if (cost < 0n || cost > most)
     throw new Error(
-      `the node says that ${one.crypto_tx_hash} has cost ${cost} lamports: it can cost ${most} at most`,
+      `the node says that ${sweep.crypto_tx_hash} has cost ${cost} lamports: it can cost ${most} at most`,
     )
   return cost
 }

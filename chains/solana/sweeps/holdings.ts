@@ -14,9 +14,9 @@ export async function sumsAtAddresses(db: Database, chain: SolanaChain): Promise
   const { tokens } = await chain.facts()
   return heldAtAddresses(db, { network: NETWORK, areGiven: chain.areGiven }, assetsOf(tokens), {
     async read(holdings) {
-      const places = holdings.map((one) => ({ ...one, account: (one.account ?? '') as Address }))
+      const places = holdings.map((holding) => ({ ...holding, account: (holding.account ?? '') as Address }))
       const accounts = await readAccounts(chain.rpc, addressesOf(places))
-      return places.map((one) => unitsIn(one, accounts))
+      return places.map((place) => unitsIn(place, accounts))
     },
     unitsOf: onChain,
   })

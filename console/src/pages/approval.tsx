@@ -215,7 +215,8 @@ const Signed = ({
       {decisions.map(({ approver_id: id, decision, created_at }) => (
         <li key={id + decision}>
           <Status of={decision === 'APPROVE' ? 'APPROVED' : 'REJECTED'} /> by{' '}
-          <Actor of={{ id, name: approvers.find((one) => one.id === id)?.name }} />, <Time at={created_at} />
+          <Actor of={{ id, name: approvers.find((approver) => approver.id === id)?.name }} />,{' '}
+          <Time at={created_at} />
         </li>
       ))}
     </ul>

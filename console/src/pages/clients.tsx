@@ -89,7 +89,7 @@ function NewClient({ show }: { show: (made: Made) => void }) {
                 checked={chosen.value.includes(scope)}
                 onChange={() =>
                   (chosen.value = chosen.value.includes(scope)
-                    ? chosen.value.filter((one) => one !== scope)
+                    ? chosen.value.filter((other) => other !== scope)
                     : [...chosen.value, scope])
                 }
               />{' '}

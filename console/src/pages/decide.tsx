@@ -49,9 +49,9 @@ function keyOf(statement: Statement, own: readonly Approver[]): ApproverPasskey 
     )
   const active = own.filter(({ status }) => status === 'ACTIVE')
   if (active.length === 0) return 'You are an approver no more: your entry is revoked.'
-  const fitting = active.filter((one) => one.role === role || one.role === 'ADMIN')
+  const fitting = active.filter((approver) => approver.role === role || approver.role === 'ADMIN')
   if (fitting.length === 0)
-    return `It needs an approver of the role ${role}. You have the role ${active.map((one) => one.role).join(', ')}.`
+    return `It needs an approver of the role ${role}. You have the role ${active.map(({ role }) => role).join(', ')}.`
   const passkeys = fitting.flatMap(({ id, credential_id, rp_id }) =>
     credential_id === undefined || rp_id === undefined ? [] : [{ id, credential_id, rp_id }],
   )

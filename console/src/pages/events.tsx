@@ -229,10 +229,10 @@ function AttemptsOf({
       <summary>{attempts === 1 ? '1 attempt' : `${attempts} attempts`}</summary>
       <Failure of={error.value} />
       <ul class="plain">
-        {data.value?.items.map((one) => (
-          <li key={one.id}>
-            <AttemptLine of={one} /> {one.error}
-            {one.response !== undefined && <pre tabIndex={0}>{one.response}</pre>}
+        {data.value?.items.map((attempt) => (
+          <li key={attempt.id}>
+            <AttemptLine of={attempt} /> {attempt.error}
+            {attempt.response !== undefined && <pre tabIndex={0}>{attempt.response}</pre>}
           </li>
         ))}
       </ul>

@@ -98,7 +98,7 @@ function Value({ history, usd }: { history: readonly BalanceHistory[]; usd: UsdO
       note={`${days > 1 ? `${days - 1} days at today's prices.` : 'No profile has had a balance.'}${withoutPrice(without)}`}
       line={
         days > 1 && (
-          <Sparkline values={sums.map((one) => one.sum)} label={`Value, the last ${days - 1} days`} />
+          <Sparkline values={sums.map(({ sum }) => sum)} label={`Value, the last ${days - 1} days`} />
         )
       }
     >
@@ -138,9 +138,7 @@ function Waiting({
   activity,
 }: Pick<Read, 'approvals' | 'wires' | 'now' | 'activity'>) {
   if (approvals === undefined || wires === undefined) return null
-  const oldest = [...approvals.items, ...wires].sort((one, other) =>
-    one.created_at.localeCompare(other.created_at),
-  )
+  const oldest = [...approvals.items, ...wires].sort((a, b) => a.created_at.localeCompare(b.created_at))
   const parts = [
     countOf(approvals) + (approvals.items.length === 1 ? ' approval' : ' approvals'),
     `${wires.length} ${wires.length === 1 ? 'wire' : 'wires'} to send`,
@@ -163,7 +161,7 @@ type Moved = Pick<Read, 'activity'> & { volumes: readonly Volume[]; usd: UsdOf }
 function InAndOut({ volumes, usd, activity }: Moved) {
   const moved = volumes.filter(({ status, type }) => status === 'COMPLETED' && !type.startsWith('INTERNAL_'))
   const side = (direction: Volume['direction']) => {
-    const own = moved.filter((one) => one.direction === direction)
+    const own = moved.filter((transfer) => transfer.direction === direction)
     return { ...valueOf(own, usd), count: own.reduce((sum, { count }) => sum + count, 0) }
   }
   const [came, went] = [side('CREDIT'), side('DEBIT')]

@@ -178,7 +178,7 @@ function Attention({ read }: { read: ReturnType<typeof useHome> }) {
       : []),
     ...(may('funding:read_profile') ? ofNetworks(read.networks.data.value?.items) : []),
   ]
-  const all = [
+  const reads = [
     read.waiting,
     read.wires,
     read.approvals,
@@ -187,7 +187,7 @@ function Attention({ read }: { read: ReturnType<typeof useHome> }) {
     read.freezes,
     undelivered,
   ]
-  const error = all.find((one) => one.error.value !== undefined)?.error.value
+  const error = reads.find((call) => call.error.value !== undefined)?.error.value
   const shown = parts.filter(({ items }) => items !== undefined && items.length > 0)
   const isKnown = parts.every(({ items }) => items !== undefined)
   return (
@@ -230,9 +230,9 @@ const lines = <T,>(
   part(
     name,
     items,
-    (some) => (
+    (shown) => (
       <ul class="plain">
-        {some.map((item) => (
+        {shown.map((item) => (
           <li key={keyOf(item)}>{line(item)}</li>
         ))}
       </ul>
@@ -248,7 +248,9 @@ function lateOf(read: ReturnType<typeof useHome>) {
   const pending = read.waiting.data.value?.items
   const usual = pending?.length === 0 ? [] : read.completed.data.value?.items
   const asked = askedOf(read)
-  return usual && pending?.filter((one) => !asked.includes(one.id) && isLate(one, usual, read.now))
+  return (
+    usual && pending?.filter((transfer) => !asked.includes(transfer.id) && isLate(transfer, usual, read.now))
+  )
 }
 
 const ofTransfers = (read: ReturnType<typeof useHome>): Part =>
@@ -278,10 +280,10 @@ const isToSend = ({ customer_id, state }: OpenWire): boolean =>
 /** In a sandbox, the simulated bank sends wires by itself. */
 const readsWires = () => may('operators:read_wire') && service.value?.mode === 'live'
 
-const ofWires = (all: readonly OpenWire[] | undefined): Part =>
+const ofWires = (open: readonly OpenWire[] | undefined): Part =>
   lines(
     'Wires to send',
-    all?.filter(isToSend),
+    open?.filter(isToSend),
     ({ transfer_id }) => transfer_id,
     ({ amount, asset, payee, state }) => (
       <>
@@ -298,9 +300,11 @@ const NetworkLink = ({ of }: { of: string }) => <Link to="networks">{inWords(of)
 
 /** Networks that are delayed, stopped or frozen, and what waits on them. Operators of the deployment see more of it. */
 function ofNetworks(items: readonly Network[] | undefined): Part[] {
-  const each = <T,>(of: (figures: NonNullable<Network['for_operators']>) => readonly T[]) =>
+  const each = <T,>(figuresOf: (figures: NonNullable<Network['for_operators']>) => readonly T[]) =>
     items?.flatMap(({ crypto_network, for_operators }) =>
-      for_operators === undefined ? [] : of(for_operators).map((one) => ({ ...one, crypto_network })),
+      for_operators === undefined
+        ? []
+        : figuresOf(for_operators).map((figure) => ({ ...figure, crypto_network })),
     )
   return [
     lines(
@@ -347,8 +351,8 @@ function ofNetworks(items: readonly Network[] | undefined): Part[] {
           figures?.in_flight === 0 &&
           figures.custody.some(({ difference = '' }) => difference.startsWith('-')),
       ),
-      (some) =>
-        some.map(({ crypto_network, for_operators }) => (
+      (shown) =>
+        shown.map(({ crypto_network, for_operators }) => (
           <div key={crypto_network}>
             <h3>{inWords(crypto_network)}</h3>
             <Custody of={for_operators!.custody} name={crypto_network} />

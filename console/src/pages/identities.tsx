@@ -17,7 +17,7 @@ const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED']
 const nameOf = (identity: Identity) => nameOfParty(identity) || identity.ref_id
 
 const COLUMNS: Column<Identity>[] = [
-  { name: 'Name', onCard: 1, cell: (one) => <Name of={nameOf(one)} to={`identities/${one.id}`} /> },
+  { name: 'Name', onCard: 1, cell: (shown) => <Name of={nameOf(shown)} to={`identities/${shown.id}`} /> },
   { name: 'Status', onCard: 2, cell: ({ summary_status }) => <Status of={summary_status} /> },
   { name: 'Type', onCard: 3, cell: ({ type }) => inWords(type) },
   { name: 'ref_id', onCard: 5, cell: ({ ref_id }) => <Name of={ref_id} /> },

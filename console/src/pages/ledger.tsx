@@ -25,11 +25,11 @@ const COLUMNS: Column<Balance>[] = [
 const withSums = ({ items, sums }: LedgerBalances) =>
   sums.flatMap((sum) => [...items.filter(({ asset }) => asset === sum.asset), sum])
 
-const rowsOf = (of: LedgerBalances) => [
+const rowsOf = (ledger: LedgerBalances) => [
   ['from', 'to', 'account', 'asset', ...FIGURES],
-  ...withSums(of).map((one) => [
-    ...[of.from, of.to, one.account, one.asset].map(textCell),
-    ...FIGURES.map((name) => one[name]),
+  ...withSums(ledger).map((balance) => [
+    ...[ledger.from, ledger.to, balance.account, balance.asset].map(textCell),
+    ...FIGURES.map((name) => balance[name]),
   ]),
 ]
 

@@ -38,9 +38,9 @@ export function MarketsPage() {
   const priced = useCall<{ items: Price[] }>(prices)
   const rowOf = (market: Market): Row => ({
     ...market,
-    price: priced.data.value?.items.find((one) => one.market === market.market),
+    price: priced.data.value?.items.find((price) => price.market === market.market),
   })
-  const byName = (one: Row, other: Row) => (one.market < other.market ? -1 : 1)
+  const byName = (a: Row, b: Row) => (a.market < b.market ? -1 : 1)
   return (
     <>
       <Title>Markets</Title>
@@ -89,7 +89,7 @@ const SECONDS: Record<string, number> = {
 
 export function MarketPage({ market }: { market: string }) {
   const listed = useCall<{ markets: Market[] }>(markets)
-  const record = listed.data.value?.markets.find((one) => one.market === market)
+  const record = listed.data.value?.markets.find((listing) => listing.market === market)
   const quiet = (text: string) => <p class="quiet">{text}</p>
   return (
     <>
@@ -179,10 +179,10 @@ function History({ market, last }: { market: Market; last: string }) {
   )
 }
 
-const priceColumn = (name: string, of: 'open' | 'high' | 'low' | 'close'): Column<Candle> => ({
+const priceColumn = (name: string, field: 'open' | 'high' | 'low' | 'close'): Column<Candle> => ({
   name,
   number: true,
-  cell: (candle) => groupDigits(candle[of]),
+  cell: (candle) => groupDigits(candle[field]),
 })
 const CANDLE_COLUMNS: Column<Candle>[] = [
   { name: 'From', cell: ({ timestamp }) => <Time at={timestamp} /> },
@@ -200,5 +200,5 @@ function gapsOf(candles: readonly Candle[], seconds: number): { from: string; to
     const to = Date.parse(timestamp)
     return to > from ? [{ from: day(from), to: day(to), length: to - from }] : []
   })
-  return gaps.sort((one, other) => other.length - one.length)
+  return gaps.sort((a, b) => b.length - a.length)
 }

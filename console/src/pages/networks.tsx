@@ -29,7 +29,7 @@ const COLUMNS: Column<Network>[] = [
   { name: 'Final after', cell: finalityOf },
   { name: 'Fees', cell: ({ fees }) => inWords(fees) },
   amountColumn('Withdrawal fee, own asset', ({ assets, native_asset: asset }) => ({
-    amount: assets.find((one) => one.asset === asset)?.withdrawal_fee,
+    amount: assets.find((fee) => fee.asset === asset)?.withdrawal_fee,
     asset,
   })),
   { name: 'Assets', number: true, cell: ({ assets }) => assets.length },

@@ -69,9 +69,9 @@ function Changes({ of: { id, name, role, status }, again }: { of: Operator; agai
     <>
       <details>
         <summary>Another role</summary>
-        {ROLES.filter((one) => one !== role).map((one) => (
-          <Action key={one} call={changeOf(id, { role: one })} done={again} ask={`Make ${name} ${one}?`}>
-            {inWords(one)}
+        {ROLES.filter((next) => next !== role).map((next) => (
+          <Action key={next} call={changeOf(id, { role: next })} done={again} ask={`Make ${name} ${next}?`}>
+            {inWords(next)}
           </Action>
         ))}
       </details>

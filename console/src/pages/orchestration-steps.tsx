@@ -42,9 +42,9 @@ function stepsOf(run: Orchestration): Step[] {
     transferId: destination_transfer?.transfer_id,
     detail: failed === undefined ? 'Its transfer is not created yet.' : 'Its transfer was not created.',
   })
-  const at = steps.findIndex((step) => step.status === 'FAILED')
-  if (failed !== undefined && at >= 0)
-    steps[at] = { ...steps[at]!, detail: fail_reason?.detail ?? steps[at]!.detail }
+  const failedIndex = steps.findIndex((step) => step.status === 'FAILED')
+  if (failed !== undefined && failedIndex >= 0)
+    steps[failedIndex] = { ...steps[failedIndex]!, detail: fail_reason?.detail ?? steps[failedIndex]!.detail }
   return steps
 }
 

@@ -27,10 +27,10 @@ const monthOf = ({ period_start }: Statement) => MONTH.format(new Date(period_st
 const rewardOf = ({ statement_balances: [reward] = [] }: Statement) => reward
 
 const COLUMNS: Column<Statement>[] = [
-  { name: 'Month', cell: (one) => <Link to={`statements/${one.id}`}>{monthOf(one)}</Link> },
+  { name: 'Month', cell: (month) => <Link to={`statements/${month.id}`}>{monthOf(month)}</Link> },
   { name: 'Status', cell: ({ status }) => <Status of={nameOf(status)} /> },
-  amountColumn('Reward', (one) => ({ ...rewardOf(one), amount: rewardOf(one)?.total_amount_owed })),
-  amountColumn('Paid', (one) => ({ ...rewardOf(one), amount: rewardOf(one)?.amount_paid })),
+  amountColumn('Reward', (month) => ({ ...rewardOf(month), amount: rewardOf(month)?.total_amount_owed })),
+  amountColumn('Paid', (month) => ({ ...rewardOf(month), amount: rewardOf(month)?.amount_paid })),
   { name: 'Generated', cell: ({ generated_at: at }) => at !== undefined && <Time at={at} /> },
   { name: 'Paid at', cell: ({ paid_at: at }) => at !== undefined && <Time at={at} /> },
 ]
@@ -52,17 +52,17 @@ function Months() {
   )
 }
 
-function barOf(one: Statement): Bar {
-  const reward = rewardOf(one)
+function barOf(statement: Statement): Bar {
+  const reward = rewardOf(statement)
   const amount = reward?.total_amount_owed ?? ''
   const said = reward === undefined ? 'not computed yet' : `${groupDigits(amount)} ${reward.asset}`
   return {
-    key: one.id,
-    name: SHORT_MONTH.format(new Date(one.period_start)),
+    key: statement.id,
+    name: SHORT_MONTH.format(new Date(statement.period_start)),
     amount,
-    label: `${monthOf(one)}: ${said}, ${nameOf(one.status)}`,
-    to: `statements/${one.id}`,
-    kind: one.status === 'STATEMENT_STATUS_PAID' ? undefined : 'wait',
+    label: `${monthOf(statement)}: ${said}, ${nameOf(statement.status)}`,
+    to: `statements/${statement.id}`,
+    kind: statement.status === 'STATEMENT_STATUS_PAID' ? undefined : 'wait',
   }
 }
 
@@ -78,7 +78,7 @@ export function StatementsPage() {
       columns={COLUMNS}
       below={<Totals of={list.items ?? []} />}
     >
-      <Choice name="Status" filter="status" of={STATUSES} say={(one) => inWords(nameOf(one))} />
+      <Choice name="Status" filter="status" of={STATUSES} say={(status) => inWords(nameOf(status))} />
       <Export<Statement>
         name="statements"
         path={PATH}
@@ -95,18 +95,18 @@ const CSV_COLUMNS = [
   ...['generated_at', 'paid_at', 'ref_id', 'id'],
 ]
 
-function cellsOf(one: Statement): string[] {
-  const reward = rewardOf(one)
+function cellsOf(statement: Statement): string[] {
+  const reward = rewardOf(statement)
   return [
-    ...[one.period_start, one.period_end, nameOf(one.status), reward?.asset].map(textCell),
+    ...[statement.period_start, statement.period_end, nameOf(statement.status), reward?.asset].map(textCell),
     ...[reward?.total_amount_owed ?? '', reward?.amount_paid ?? ''],
-    ...[one.generated_at, one.paid_at, one.ref_id, one.id].map(textCell),
+    ...[statement.generated_at, statement.paid_at, statement.ref_id, statement.id].map(textCell),
   ]
 }
 
 /** The totals owed and paid of the statements on the page, per asset. */
 function Totals({ of }: { of: readonly Statement[] }) {
-  const rewards = of.flatMap((one) => rewardOf(one) ?? [])
+  const rewards = of.flatMap((statement) => rewardOf(statement) ?? [])
   if (rewards.length === 0) return null
   return (
     <Facts
@@ -115,8 +115,8 @@ function Totals({ of }: { of: readonly Statement[] }) {
         return [
           `Total of ${own.length === 1 ? 'this month' : `these ${own.length} months`}`,
           <>
-            <Amount amount={sumOf(own.map((one) => one.total_amount_owed))} asset={asset} />, of which{' '}
-            <Amount amount={sumOf(own.map((one) => one.amount_paid))} asset={asset} /> are paid
+            <Amount amount={sumOf(own.map((reward) => reward.total_amount_owed))} asset={asset} />, of which{' '}
+            <Amount amount={sumOf(own.map((reward) => reward.amount_paid))} asset={asset} /> are paid
           </>,
         ]
       })}

@@ -169,7 +169,7 @@ function approvalLines(approval: Approval | undefined): Line[] {
 
 /** The transactions on the network with their times, replaced ones too, and why the payment waits now. */
 function transactionLines({ transactions, waiting, transfer }: TransferHistory): Line[] {
-  const lines = transactions.flatMap((one) => linesOfTransaction(one, transfer))
+  const lines = transactions.flatMap((transaction) => linesOfTransaction(transaction, transfer))
   if (waiting !== undefined)
     lines.push({
       key: 'waiting',
@@ -246,10 +246,10 @@ const Deliveries = ({ deliveries }: { deliveries: Delivery[] }) => (
       <li key={delivery.webhook_id}>
         <strong>{webhook_name}</strong> <Status of={delivery.status} />
         <ol>
-          {attempts.map((one) => (
-            <li key={one.id}>
-              <AttemptLine of={one} />
-              {one.error !== undefined && <span class="quiet"> {one.error}</span>}
+          {attempts.map((attempt) => (
+            <li key={attempt.id}>
+              <AttemptLine of={attempt} />
+              {attempt.error !== undefined && <span class="quiet"> {attempt.error}</span>}
             </li>
           ))}
         </ol>

@@ -18,7 +18,7 @@ export function usualOf(completed: readonly Transfer[], kind: Kind): Usual | und
   const took = completed
     .filter(({ type, crypto_network }) => type === kind.type && crypto_network === kind.crypto_network)
     .map((transfer) => ageOf(transfer, Date.parse(transfer.updated_at)))
-    .sort((one, other) => one - other)
+    .sort((a, b) => a - b)
   const seconds = took[Math.floor(took.length / 2)]
   return seconds === undefined ? undefined : { seconds, slowestSeconds: took.at(-1)! }
 }
@@ -110,7 +110,7 @@ type Pending = [where: string, next: string]
 
 function payment(history: TransferHistory, known: Known): Pending {
   const { transfer, waiting, approval } = history
-  const since = (at: string) => ago(at, known.now)
+  const since = (timestamp: string) => ago(timestamp, known.now)
   const current = currentOf(history)
   if (current !== undefined) return signed(history, current, known)
   if (waiting !== undefined && waiting.code !== 'AWAITING_APPROVAL') {
@@ -152,22 +152,22 @@ function signed(
   known: Known,
 ): Pending {
   const { signed_at, broadcast_at, state } = current
-  const at = broadcast_at ?? signed_at ?? transfer.created_at
+  const since = broadcast_at ?? signed_at ?? transfer.created_at
   const why = waiting === undefined ? '' : ` It waits: ${waiting.detail}.`
   if (state === 'BROADCAST')
     return [
-      `Sent ${ago(at, known.now)}; ${confirmed(transfer, current, known)}.${why}`,
+      `Sent ${ago(since, known.now)}; ${confirmed(transfer, current, known)}.${why}`,
       waiting === undefined ? 'It is completed when it is final.' : nextAfter(waiting.code),
     ]
   if (waiting !== undefined && ['WAITING_SIGNATURE', 'SIGNER_DOWN', 'SIGNER_REFUSES'].includes(waiting.code))
-    return [`Prepared ${ago(at, known.now)}, and not signed: ${waiting.detail}.`, nextAfter(waiting.code)]
-  const earlier = transactions.find((one) => one.broadcast_at !== undefined)?.broadcast_at
+    return [`Prepared ${ago(since, known.now)}, and not signed: ${waiting.detail}.`, nextAfter(waiting.code)]
+  const earlier = transactions.find(({ broadcast_at }) => broadcast_at !== undefined)?.broadcast_at
   const replaced =
     earlier === undefined
       ? ''
       : ` An earlier transaction was sent ${ago(earlier, known.now)} and may be paid.`
   return [
-    `Signed ${ago(at, known.now)}; ${nameOf(transfer)} has not accepted it yet.${replaced}${why}`,
+    `Signed ${ago(since, known.now)}; ${nameOf(transfer)} has not accepted it yet.${replaced}${why}`,
     waiting === undefined ? 'It is broadcast next.' : nextAfter(waiting.code),
   ]
 }

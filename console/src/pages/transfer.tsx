@@ -111,7 +111,7 @@ function State({ history }: { history: TransferHistory }) {
       <p class={status === 'FAILED' ? 'state failure' : 'state'}>
         {stateOf(history, {
           now: Date.now(),
-          network: networks?.find((one) => one.crypto_network === crypto_network),
+          network: networks?.find((network) => network.crypto_network === crypto_network),
           usual: usualOf(completed ?? [], history.transfer),
         })}
       </p>

@@ -104,10 +104,12 @@ interface Total {
   pending: string
 }
 
-const totalColumn = (name: string, of: (total: Total) => string, sign: boolean): Column<Total> => ({
+const totalColumn = (name: string, amountOf: (total: Total) => string, sign: boolean): Column<Total> => ({
   name,
   number: true,
-  cell: (total) => <Amount amount={of(total)} asset={total.asset} sign={sign && /[1-9]/.test(of(total))} />,
+  cell: (total) => (
+    <Amount amount={amountOf(total)} asset={total.asset} sign={sign && /[1-9]/.test(amountOf(total))} />
+  ),
 })
 
 const TOTAL_COLUMNS: Column<Total>[] = [
@@ -122,15 +124,15 @@ const TOTAL_COLUMNS: Column<Total>[] = [
 function totalsOf(volumes: readonly Volume[]): Total[] {
   const moved = volumes.filter(({ status }) => status !== 'FAILED')
   return [...new Set(moved.map(({ balance_asset }) => balance_asset))].sort().map((asset) => {
-    const sum = (of: (one: Volume) => string | false) =>
-      sumOf(moved.flatMap((one) => (one.balance_asset === asset && of(one)) || []))
+    const sum = (amountOf: (volume: Volume) => string | false) =>
+      sumOf(moved.flatMap((volume) => (volume.balance_asset === asset && amountOf(volume)) || []))
     const isDone = ({ status }: Volume) => status === 'COMPLETED'
     return {
       asset,
-      in: sum((one) => isDone(one) && one.direction === 'CREDIT' && one.total),
-      out: sum((one) => isDone(one) && one.direction === 'DEBIT' && changeOf({ ...one, asset })),
-      fees: sum((one) => isDone(one) && one.fee),
-      pending: sum((one) => !isDone(one) && changeOf({ ...one, asset })),
+      in: sum((volume) => isDone(volume) && volume.direction === 'CREDIT' && volume.total),
+      out: sum((volume) => isDone(volume) && volume.direction === 'DEBIT' && changeOf({ ...volume, asset })),
+      fees: sum((volume) => isDone(volume) && volume.fee),
+      pending: sum((volume) => !isDone(volume) && changeOf({ ...volume, asset })),
     }
   })
 }
@@ -197,13 +199,14 @@ const columnsOf = (
     cell: ({ id, type }) => <Link to={`transfers/${id}`}>{inWords(type)}</Link>,
   },
   { ...amountColumn<Transfer>('Amount', (transfer) => transfer), named: true, onCard: 5 },
-  { name: 'Balance change', number: true, onCard: 2, cell: (one) => <BalanceChange of={one} /> },
+  { name: 'Balance change', number: true, onCard: 2, cell: (transfer) => <BalanceChange of={transfer} /> },
   {
     name: 'Counterparty',
     onCard: 6,
-    cell: (one) => (
+    cell: (transfer) => (
       <>
-        {counterpartyOf(one)} <small>{one.crypto_network !== undefined && inWords(one.crypto_network)}</small>
+        {counterpartyOf(transfer)}{' '}
+        <small>{transfer.crypto_network !== undefined && inWords(transfer.crypto_network)}</small>
       </>
     ),
   },
@@ -265,10 +268,10 @@ export function usePayees(items: readonly Transfer[]): (transfer: Transfer) => C
     items.map(({ fiat_account_id }) => fiat_account_id),
   )
   const profiles = useProfiles(sides.map(({ profile_id }) => profile_id))
-  return (one) => {
-    const other = otherOf(one)?.profile_id
+  return (transfer) => {
+    const other = otherOf(transfer)?.profile_id
     if (other !== undefined) return <ProfileLink id={other} of={profiles} />
-    const { destination_address, fiat_account_id } = one
+    const { destination_address, fiat_account_id } = transfer
     if (fiat_account_id === undefined)
       return destination_address !== undefined && <Id of={destination_address} />
     const account = accounts.get(fiat_account_id)
@@ -300,7 +303,7 @@ async function readNames(items: readonly Transfer[]): Promise<void> {
 }
 
 /** The columns of an export that are no text of the transfer. */
-const CELLS: Record<string, (of: Transfer) => string | undefined> = {
+const CELLS: Record<string, (transfer: Transfer) => string | undefined> = {
   // A transfer that is COMPLETED never changes again.
   completed_at: ({ status, updated_at }) => (status === 'COMPLETED' ? updated_at : undefined),
   secondary_status: ({ secondary_status }) => secondary_status?.name,

@@ -17,7 +17,7 @@ interface Undelivered {
 export function useUndelivered(
   webhooks: readonly Webhook[] | undefined,
 ): Omit<Loaded<Undelivered[]>, 'again' | 'data'> & { items: Undelivered[] | undefined } {
-  const { data, error } = useEach(webhooks, (one) => one.id + webhookState(one), undeliveredOf)
+  const { data, error } = useEach(webhooks, (webhook) => webhook.id + webhookState(webhook), undeliveredOf)
   return {
     items: data.value?.filter(({ webhook, failed }) => webhookState(webhook) !== 'ACTIVE' || failed !== '0'),
     error,

@@ -144,8 +144,8 @@ async function questionOf({ memo = '', amount = '' }: Values): Promise<string> {
 const FORMS: {
   name: string
   fields: Field[]
-  ask: (of: Values) => string | Promise<string>
-  call: (of: Values) => Call
+  ask: (values: Values) => string | Promise<string>
+  call: (values: Values) => Call
 }[] = [
   {
     name: 'A wire that arrived',

@@ -3,30 +3,22 @@
  * the page shows is in console/test/console.program.test.ts.
  */
 import type { InjectOptions } from 'fastify'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   ROW_MACS,
   BASE_URL,
   newCustomer,
   startTestService,
-  type TestCustomer,
-  type TestService,
   TEST_ORIGIN,
+  ownTestService,
 } from '../../../test/support.ts'
 import type { Role } from '../../contract/roles.ts'
 import { transaction } from '../../db/database.ts'
 import { createOperator, disableOperator, makeLink, setRole, type Operator } from '../operators/operators.ts'
 
-let service: TestService
-let customer: TestCustomer
-let other: TestCustomer
-
-beforeAll(async () => {
-  service = await startTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '0' })
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-})
-afterAll(() => service.close())
+const service = await ownTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '0' })
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
 
 const PAGE = { 'x-bursar-console': 'page' }
 const ORIGIN = { origin: BASE_URL }

@@ -9,7 +9,7 @@ import type { OwnMachine } from '../../http/own-machine.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { createOperator, listOperators, makeLink, recordOperatorChange } from '../operators/operators.ts'
 import { findSession } from '../operators/sessions.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { Settings } from '../../settings.ts'
 import { SessionCookie } from './cookie-header.ts'
 import { consoleFiles } from './files.ts'
@@ -17,9 +17,9 @@ import { isBackground, isOfConsole, requireOwnPage } from './own-page.ts'
 import { takeLock } from '../../db/locks.ts'
 
 /**
- * The console: a page at `/console` for operators (docs/guides/console.md). Its requests to `/console/api/v2/...` are those of
- * the API, made with the access token of the operator whose session the cookie names. The browser sees neither the token nor
- * the session's secret.
+ * The console: a page at `/console` for operators (docs/guides/console.md). Its requests to `/console/api/v2/...` are those
+ * of the API, made with the access token of the operator whose session the cookie names. The browser sees neither the token
+ * nor the session's secret.
  */
 
 /** Prefix of the operators' routes. A sign-in answers the session's secret, which the console moves into a cookie. */
@@ -263,8 +263,8 @@ const linkOfDemo = (db: Database, macs: RowMacs, customerId: string): Promise<st
   transaction(db, async (tx) => {
     await takeLock(tx, 'demoConsole')
     const origin = originOfLoop('console')
-    const isIts = (one: { name: string; customer_id: string | null }) =>
-      one.name === DEMO_OPERATOR && one.customer_id === customerId
+    const isIts = (operator: { name: string; customer_id: string | null }) =>
+      operator.name === DEMO_OPERATOR && operator.customer_id === customerId
     let operator = (await listOperators(tx)).find(isIts)
     if (operator?.disabled_at != null) throw problem.forbidden('the operator of the demo is disabled')
     if (operator === undefined) {
@@ -291,7 +291,7 @@ async function openSessionOf(
   const customers = await customersOf(db, customer_id)
   const customerId = customer_id ?? chosenIn(request)
   // An operator of the platform has no access token before it has chosen a customer.
-  const isKnown = customers.some((one) => one.id === customerId)
+  const isKnown = customers.some((customer) => customer.id === customerId)
   const taken = isKnown ? await sessions.take(request, { customerId, anew: true }) : undefined
   return {
     operator: { id, name, role },

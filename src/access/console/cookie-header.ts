@@ -9,7 +9,8 @@ export class SessionCookie {
 
   constructor(baseUrl: string) {
     const { port, pathname, protocol } = new URL(baseUrl)
-    // Browsers send a cookie to all ports of a host: without the port, two sandboxes on one machine would sign each other out.
+    // Browsers send a cookie to all ports of a host: without the port, two sandboxes on one machine would sign each other
+    // out.
     this.#name = port === '' ? 'bursar_console' : `bursar_console_${port}`
     this.#path = `${pathname.replace(/\/$/, '')}/console`
     this.#isHttps = protocol === 'https:'

@@ -83,7 +83,7 @@ export function consoleFiles(app: FastifyInstance, root: string, ownMachine: Own
   // `bursar operator link` prints the first address. An OpenID provider returns the browser to the second one.
   app.get('/sign-in', options, async (_request, reply) => reply.redirect(`${root}console/sign-in`))
   app.get('/sign-in/openid', options, async (request, reply) => {
-    const at = request.url.indexOf('?')
-    return reply.redirect(`${root}console/sign-in/openid${at < 0 ? '' : request.url.slice(at)}`)
+    const start = request.url.indexOf('?')
+    return reply.redirect(`${root}console/sign-in/openid${start < 0 ? '' : request.url.slice(start)}`)
   })
 }

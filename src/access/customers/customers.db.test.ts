@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ROW_MACS, cloneDatabase, TEST_ORIGIN, type TestDatabase } from '../../../test/support.ts'
+import { expect, test } from 'vitest'
+import { ROW_MACS, TEST_ORIGIN, ownDatabase } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
 import { createApiClient, disableApiClient } from '../tokens/api-clients.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
-import { createCustomer } from './create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { listCustomers } from './list-customers.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await cloneDatabase()
-})
-afterAll(() => database.drop())
+const database = await ownDatabase()
 
 const summaryOf = async (customerId: string) =>
   (await listCustomers(database.db)).find(({ customer_id }) => customer_id === customerId)

@@ -1,17 +1,18 @@
+import { Type, type Static } from 'typebox'
+import { TextOrNull, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 
-export interface CustomerSummary {
-  customer_id: string
-  name: string
-  created_at: string
-  /** Null unless the customer is disabled (`bursar customer disable`). */
-  disabled_at: string | null
-  /** API clients that are not disabled. */
-  clients: number
-  profiles: number
-}
+export const CustomerSummary = Type.Object({
+  customer_id: Uuid('Customer.'),
+  name: Type.String({ description: 'Its name.' }),
+  created_at: Timestamp('Creation time.'),
+  disabled_at: TextOrNull('When it was disabled; null unless it is.'),
+  clients: Type.Integer({ description: 'API clients that are not disabled.' }),
+  profiles: Type.Integer({ description: 'Profiles.' }),
+})
+type CustomerSummary = Static<typeof CustomerSummary>
 
-/** Lists every customer, oldest first, for operators. No API client can see this list. */
+/** Lists every customer, oldest first, for operators alone. */
 export async function listCustomers(db: Queryable): Promise<CustomerSummary[]> {
   const { rows } = await db.query<CustomerSummary>(`
     select c.id as customer_id, c.name, c.created_at,

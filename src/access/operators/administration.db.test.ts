@@ -1,27 +1,14 @@
 /* Who may change operators over the API: the ADMINs of their customer, nobody of another one, and nobody itself. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  ROW_MACS,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { expect, test } from 'vitest'
+import { ROW_MACS, newCustomer, ownTestService } from '../../../test/support.ts'
 import { signIn as signInAs } from '../../../test/operators.ts'
 import { setPolicy } from '../../../test/policies.ts'
 import type { Role } from '../../contract/roles.ts'
 import { createOperator, type Operator } from './operators.ts'
 
-let service: TestService
-let customer: TestCustomer
-let other: TestCustomer
-
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
 
 const newOperator = (name: string, role: Role, customerId?: string): Promise<Operator> =>
   createOperator(service.db, ROW_MACS, { name, role, customerId })

@@ -10,8 +10,8 @@ import { ofOperators } from '../../http/openapi.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import type { Policies } from '../../governance/policy/policy.ts'
-import { namesAll } from '../../audit/actor-names.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import { namesAll } from '../audit-log/actor-names.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { AdministeredOperator, administeredToWire } from './fields.ts'
 import {
   disableOperator,
@@ -78,8 +78,8 @@ export function addAdministration(app: FastifyInstance, options: AdministrationO
 }
 
 /**
- * Changes the role or the access of an operator. Where the policy requires approvers, more rights wait for them; disabling never
- * waits.
+ * Changes the role or the access of an operator. Where the policy requires approvers, more rights wait for them; disabling
+ * never waits.
  */
 async function change(
   { caller, params, query, body, id: request_id, ip }: FastifyRequest,

@@ -13,10 +13,10 @@ export async function approverKeyOf(
   const key = decodeCredentialPublicKey(new Uint8Array(public_key))
   const { crv, x, y } = cose.COSEKEYS
   const text = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString('base64url')
-  const of = { credential_id, rp_id: rpId }
+  const passkey = { credential_id, rp_id: rpId }
   if (cose.isCOSEPublicKeyOKP(key) && key.get(crv) === cose.COSECRV.ED25519)
-    return readApproverKey({ kty: 'OKP', crv: 'Ed25519', x: text(key.get(x)), ...of })
+    return readApproverKey({ kty: 'OKP', crv: 'Ed25519', x: text(key.get(x)), ...passkey })
   if (cose.isCOSEPublicKeyEC2(key) && key.get(crv) === cose.COSECRV.P256)
-    return readApproverKey({ kty: 'EC', crv: 'P-256', x: text(key.get(x)), y: text(key.get(y)), ...of })
+    return readApproverKey({ kty: 'EC', crv: 'P-256', x: text(key.get(x)), y: text(key.get(y)), ...passkey })
   throw new Error(`passkey ${id} has a key that approvers cannot have: add one of Ed25519 or P-256`)
 }

@@ -7,7 +7,6 @@ import type { MasterKeys } from '../../keys/master-keys.ts'
  * writes nothing. An answered challenge has a row, because each challenge may be answered once.
  */
 
-/** How long a challenge can be answered. */
 export const CHALLENGE_SECONDS = 5 * 60
 
 export class Challenges {

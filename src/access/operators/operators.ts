@@ -9,7 +9,7 @@ import {
 } from '../../db/database.ts'
 import { newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { recordChanges, type AuditRecord } from '../../audit/audit.ts'
-import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { hashOfSecret, newSecret } from './secrets.ts'
 
 /**
@@ -117,9 +117,9 @@ export type ReliedOn = {
 }
 
 /**
- * Whether an operator, and what the request rests on, are as they were sealed, and were not ended or changed since; and whether
- * `proof`, the digest of what signs in once, is new. The audit log holds what ended them and what signed in: the service's database
- * role can remove no record of it.
+ * Whether an operator, and what the request rests on, are as they were sealed, and were not ended or changed since; and
+ * whether `proof`, the digest of what signs in once, is new. The audit log holds what ended them and what signed in: the
+ * service's database role can remove no record of it.
  */
 export async function isGenuine(
   tx: Transaction,
@@ -148,9 +148,9 @@ export async function isGenuine(
       and l.changes #>> '{after,proof}' = $7`,
     [
       operator.customer_id ?? PLATFORM_ID,
-      pairs.map(([of]) => of.id),
+      pairs.map(([link]) => link.id),
       pairs.map(([, subject]) => subject),
-      pairs.map(([of]) => of.sealed_at),
+      pairs.map(([link]) => link.sealed_at),
       on?.table === 'operator_links',
       operator.id,
       proof,

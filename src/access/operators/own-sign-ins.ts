@@ -13,8 +13,8 @@ import { listPasskeys, removePasskey } from './passkeys.ts'
 import { endSession, listSessions } from './sessions.ts'
 
 /**
- * An operator's own sessions and passkeys (docs/reference/operators.md). These routes read the operator's access token, so its
- * role decides: a VIEWER lists them and removes none.
+ * An operator's own sessions and passkeys (docs/reference/operators.md). These routes read the operator's access token, so
+ * its role decides: a VIEWER lists them and removes none.
  */
 
 export interface OwnSignInOptions {

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import type { AuditRecord } from '../../audit/audit.ts'
-import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { recordOperatorChange, type Operator } from './operators.ts'
 import { endSession } from './sessions.ts'
 
@@ -86,8 +86,8 @@ export async function touchPasskey(tx: Transaction, id: string, signatures: numb
 }
 
 /**
- * Removes a passkey of an operator, ends the sessions that it opened, and records both. A repeat changes nothing. False when the
- * operator has no such passkey.
+ * Removes a passkey of an operator, ends the sessions that it opened, and records both. A repeat changes nothing. False when
+ * the operator has no such passkey.
  */
 export async function removePasskey(
   tx: Transaction,

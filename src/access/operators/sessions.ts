@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import type { AuditRecord } from '../../audit/audit.ts'
 import { recordOperatorChange, type Operator } from './operators.ts'
 import { hashOfSecret, newSecret } from './secrets.ts'
@@ -93,8 +93,8 @@ export async function touchSession(tx: Transaction, id: string): Promise<void> {
 }
 
 /**
- * Ends a session of an operator, and records it: its access tokens are refused within a second. A repeat changes nothing. False
- * when the operator has no such session.
+ * Ends a session of an operator, and records it: its access tokens are refused within a second. A repeat changes nothing.
+ * False when the operator has no such session.
  */
 export async function endSession(
   tx: Transaction,

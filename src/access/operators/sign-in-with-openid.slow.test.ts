@@ -13,12 +13,12 @@ import { freePort } from '../../../test/free-port.ts'
 import {
   ROW_MACS,
   TEST_ORIGIN,
-  atEnd,
   BASE_URL,
   newCustomer,
   startTestService,
   testSettings,
   type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { createOperator, disableOperator } from './operators.ts'
@@ -256,12 +256,10 @@ describe('settings', () => {
 
   test('a provider that does not answer is a 503; without one there is no such path', async () => {
     const down = `http://127.0.0.1:${await freePort()}`
-    const service = await startTestService({ ...PROVIDER, BURSAR_OPENID_ISSUER: down })
-    atEnd(() => service.close())
+    const service = await ownTestService({ ...PROVIDER, BURSAR_OPENID_ISSUER: down })
     for (let time = 0; time < 2; time++)
       expect((await poster(service)('/sign-in/openid/start', {})).status).toBe(503)
-    const none = await startTestService()
-    atEnd(() => none.close())
+    const none = await ownTestService()
     expect((await poster(none)('/sign-in/openid/start', {})).status).toBe(404)
   })
 })

@@ -9,7 +9,7 @@ import { transaction, type Database, type Transaction } from '../../db/database.
 import { Failures } from '../../http/failures.ts'
 import type { AccessTokens } from '../tokens/access-tokens.ts'
 import { isFrozenFor } from '../../money/records/freezes.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { Settings } from '../../settings.ts'
 import { operatorToWire, SessionSecret, sessionToWire } from './fields.ts'
 import {
@@ -98,9 +98,10 @@ export class SignIn {
   }
 
   /**
-   * Runs a sign-in in a transaction. `prove` returns the locked operator, whether its proof holds, and the row that it rests on;
-   * undefined for an unknown link or passkey. Throws the 401 problem for a proof that does not hold or was used, and for an operator
-   * that is disabled, or was changed or invented in the database. Throws the 429 problem after too many failures.
+   * Runs a sign-in in a transaction. `prove` returns the locked operator, whether its proof holds, and the row that it rests
+   * on; undefined for an unknown link or passkey. Throws the 401 problem for a proof that does not hold or was used, and for
+   * an operator that is disabled, or was changed or invented in the database. Throws the 429 problem after too many
+   * failures.
    */
   async open(
     request: FastifyRequest,

@@ -1,6 +1,6 @@
 import { decodeJwt, SignJWT, type JWTPayload } from 'jose'
 import type { Database } from '../../db/database.ts'
-import type { Nodes } from '../../db/nodes.ts'
+import { forCustomer } from '../../db/parts.ts'
 import { invalidToken, type Verified, type VerifyToken } from '../../http/authenticate.ts'
 import { uuidsOf } from '../../http/lists.ts'
 import type { Caller } from '../../http/operation.ts'
@@ -31,7 +31,7 @@ interface IssuedToken {
 }
 
 export interface AccessTokenOptions {
-  nodes: Nodes
+  db: Database
   keys: SigningKeys
   /** This service: the tokens' audience, and their issuer unless an external one is configured. */
   baseUrl: string
@@ -41,13 +41,16 @@ export interface AccessTokenOptions {
 }
 
 export function accessTokens({
-  nodes,
+  db,
   keys,
   baseUrl,
   ttlSeconds,
   externalIssuer,
 }: AccessTokenOptions): AccessTokens {
-  const sign = async (claims: JWTPayload & { sub: string }, ttlSeconds: number): Promise<IssuedToken> => {
+  const sign = async (
+    claims: JWTPayload & { sub: string },
+    lifetimeSeconds: number,
+  ): Promise<IssuedToken> => {
     const issuedAt = Math.floor(Date.now() / 1000)
     const { id: kid, privateKey } = keys.signer
     const token = await new SignJWT(claims)
@@ -55,10 +58,10 @@ export function accessTokens({
       .setIssuer(baseUrl)
       .setAudience(baseUrl)
       .setIssuedAt(issuedAt)
-      .setExpirationTime(issuedAt + ttlSeconds)
+      .setExpirationTime(issuedAt + lifetimeSeconds)
       .setJti(crypto.randomUUID())
       .sign(privateKey)
-    return { token, ttlSeconds }
+    return { token, ttlSeconds: lifetimeSeconds }
   }
 
   return {
@@ -76,9 +79,10 @@ export function accessTokens({
       if (externalIssuer !== undefined && issuerOf(token) !== baseUrl) {
         const { scopes, ...external } = await externalIssuer.verify(token)
         // Bursar's own tokens name existing customers. An external issuer's token may name any id.
-        const { rowCount } = await nodes
-          .of(external.customerId)
-          .query('select 1 from customers where id = $1', [external.customerId])
+        const { rowCount } = await forCustomer(db, external.customerId).query(
+          'select 1 from customers where id = $1',
+          [external.customerId],
+        )
         if (rowCount === 0) throw invalidToken('the access token names a customer that does not exist')
         return { ...external, ...ofClient(external.clientId, scopes) }
       }
@@ -98,9 +102,9 @@ export function accessTokens({
       if (customerId === undefined) throw invalidToken('the access token names no customer')
       const verified = { customerId, expiresAt: payload.exp!, keyId: protectedHeader.kid }
       if (payload.operator_id !== undefined)
-        return { ...verified, ...(await operatorOf(nodes.shared, customerId, payload)) }
+        return { ...verified, ...(await operatorOf(db, customerId, payload)) }
       if (externalIssuer !== undefined) throw invalidToken('the access token is not valid here')
-      await requireEnabledClient(nodes.of(customerId), customerId, payload.sub!)
+      await requireEnabledClient(forCustomer(db, customerId), customerId, payload.sub!)
       return { ...verified, ...ofClient(payload.sub!, scopesIn(payload.scope)) }
     },
 

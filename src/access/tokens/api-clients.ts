@@ -11,7 +11,7 @@ import type { ClientScope } from '../../contract/scopes.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
-import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 
 /** The credentials of an API client. The secret is shown once; only its hash is stored. */
 export interface ClientCredentials {

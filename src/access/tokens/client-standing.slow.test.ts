@@ -3,31 +3,26 @@
  * A process that cannot read the disabled clients refuses withdrawals.
  */
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import {
   ROW_MACS,
-  atEnd,
   caller,
   credit,
   fetchToken,
   newCustomer,
-  startTestService,
   TEST_ORIGIN,
-  type TestService,
   withdrawalOf,
+  ownTestService,
 } from '../../../test/support.ts'
 import { openDatabase, transaction, type Database } from '../../db/database.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import { createApiClient, disableApiClient, enableApiClient } from './api-clients.ts'
-import { onlyNode, type Nodes } from '../../db/nodes.ts'
+import { setParts } from '../../db/parts.ts'
 import type { Caller } from '../../http/operation.ts'
 import { ClientStanding, STALE_MS_MAX } from './client-standing.ts'
+import { atEnd } from '../../../test/at-end.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 /** The service has one second to apply the change; a busy machine needs a few more. */
 const SOON = { timeout: 5_000, interval: 50 }
@@ -142,7 +137,7 @@ test('a process that cannot read the disabled clients uses its last list for a w
   const clock = vi.spyOn(performance, 'now')
   atEnd(async () => clock.mockRestore())
   const before = performance.now()
-  const standing = await ClientStanding.start(onlyNode(database), ROW_MACS, pino({ level: 'silent' }))
+  const standing = await ClientStanding.start(database, ROW_MACS, pino({ level: 'silent' }))
   atEnd(() => standing.stop())
   expect(standing.requireKnown(bySomebody)).toBeUndefined()
   answers = false
@@ -158,7 +153,7 @@ test('a process that cannot read the disabled clients uses its last list for a w
 })
 
 test('a process that stood still reads the disabled clients before it goes on', async () => {
-  const standing = await ClientStanding.start(onlyNode(service.db), ROW_MACS, pino({ level: 'silent' }))
+  const standing = await ClientStanding.start(service.db, ROW_MACS, pino({ level: 'silent' }))
   atEnd(() => standing.stop())
   const customer = await newCustomer(service)
   await setDisabledAt(customer.client_id)
@@ -171,24 +166,23 @@ test('a process that stood still reads the disabled clients before it goes on', 
   expect(standing.requireKnown(bySomebody)).toBeUndefined()
 })
 
-test('a node that cannot be read stops the withdrawals of its own customers only', async () => {
+test('a part of the database that cannot be read stops the withdrawals of its own customers only', async () => {
   const pool = openDatabase(service.url, { max: 2, onError: () => undefined })
   atEnd(() => pool.end())
   let answers = true
   const gone = {
     query: (text: string) => (answers ? pool.query(text) : new Promise(() => undefined)),
   } as unknown as Database
-  const nodes: Nodes = {
-    shared: pool,
-    of: () => pool,
-    nameOf: (customerId) => (customerId === SOMEBODY ? 'one' : 'two'),
+  const parts = [
+    { name: 'a', db: pool },
+    { name: 'b', db: gone },
+  ] as const
+  setParts(pool, {
+    of: (customerId) => parts[customerId === SOMEBODY ? 0 : 1],
     refresh: async () => undefined,
-    list: () => [
-      { name: 'one', db: pool, hints: pool },
-      { name: 'two', db: gone, hints: gone },
-    ],
-  }
-  const standing = await ClientStanding.start(nodes, ROW_MACS, pino({ level: 'silent' }))
+    list: () => parts,
+  })
+  const standing = await ClientStanding.start(pool, ROW_MACS, pino({ level: 'silent' }))
   expect(standing.requireKnown(bySomebody)).toBeUndefined()
   expect(standing.requireKnown(byOther)).toBeUndefined()
   answers = false

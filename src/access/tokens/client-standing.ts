@@ -1,14 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Queryable } from '../../db/database.ts'
-import type { Nodes } from '../../db/nodes.ts'
-import { RefreshedOfNodes } from '../../db/refreshed-of-nodes.ts'
-import { Refreshed } from '../../db/refreshed.ts'
+import type { Database, Queryable } from '../../db/database.ts'
+import { RefreshedParts, type Whose } from '../../db/refreshed-parts.ts'
 import { invalidToken, type CallerStanding } from '../../http/authenticate.ts'
 import type { Caller } from '../../http/operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { SEALED_END } from '../../audit/freeze-ends.ts'
-import { sealOf, type RowMacs } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs } from '../../audit/sealed-rows.ts'
 import { CHANGED, ENDED } from './operator-tokens.ts'
 
 /** How often each process reads the list of disabled clients, operators and customers. */
@@ -28,51 +26,33 @@ interface Lists {
 const NONE: Lists = { clients: new Set(), customers: new Set(), sessions: new Set(), operators: new Map() }
 
 /**
- * This process's list of disabled API clients and customers, changed operators and ended sessions. An access token is
- * valid for up to a day even if its client is disabled, so every request is checked against this list. The check needs
- * no query. On a cluster each node has the part of its customers: a part that cannot be read delays no other, and stops
- * the withdrawals of its own customers only.
+ * This process's list of disabled API clients and customers, changed operators and ended sessions. An access token is valid
+ * for up to a day even if its client is disabled, so every request is checked against this list. The check needs no query.
+ * Each part of the database has its own list: a part that cannot be read delays no other, and stops the withdrawals of its
+ * own customers only.
  */
 export class ClientStanding implements CallerStanding {
-  /** On a plain database, the whole list. */
-  readonly #ofNodes: RefreshedOfNodes<Lists>
-  /** Operators and their sessions, which belong to no node of a cluster. */
-  readonly #others: Refreshed<Lists> | undefined
+  readonly #lists: RefreshedParts<Lists>
 
-  private constructor(nodes: Nodes, macs: RowMacs, log: Logger) {
-    const onFailure = (error: unknown) =>
-      log.warn({ err: error }, 'the list of disabled clients cannot be read; trying again')
-    const isPlain = nodes.list().every(({ hints }) => hints === nodes.shared)
-    const ofNode = isPlain ? `${DISABLED_CALLERS} union all ${DISABLED_OPERATORS}` : DISABLED_CALLERS
-    this.#ofNodes = new RefreshedOfNodes(
-      nodes,
-      NONE,
-      ({ hints }) => readLists(hints, macs, ofNode),
-      onFailure,
-    )
-    if (!isPlain)
-      this.#others = new Refreshed(NONE, () => readLists(nodes.shared, macs, DISABLED_OPERATORS), onFailure)
+  private constructor(lists: RefreshedParts<Lists>) {
+    this.#lists = lists
   }
 
-  /**
-   * Reads the list, and again every second until `stop`. Throws where the only node, or on a cluster the list of operators
-   * and sessions, cannot be read. Of several nodes, one that cannot be read does not throw here.
-   */
-  static async start(nodes: Nodes, macs: RowMacs, log: Logger): Promise<ClientStanding> {
-    const standing = new ClientStanding(nodes, macs, log)
-    await standing.#others?.read()
-    // A node that is down must not stop the start of a process that serves the customers of other nodes.
-    const [first, ...rest] = [...standing.#ofNodes.parts.values()].map((part) => part.read())
-    if (rest.length === 0) await first
-    else await Promise.allSettled([first, ...rest])
-    standing.#others?.follow(REFRESH_MS)
-    standing.#ofNodes.follow(REFRESH_MS)
-    return standing
+  /** Reads the list, and again every second until `stop`. Throws where it cannot be read, as `RefreshedParts` does. */
+  static async start(db: Database, macs: RowMacs, log: Logger): Promise<ClientStanding> {
+    const lists = new RefreshedParts<Lists>(
+      db,
+      NONE,
+      (from, whose) => readLists(from, macs, DISABLED[whose]),
+      (err) => log.warn({ err }, 'the list of disabled clients cannot be read; trying again'),
+    )
+    await lists.start(REFRESH_MS)
+    return new ClientStanding(lists)
   }
 
   requireEnabled({ clientId, customerId, session }: Caller): void {
-    // While a shard moves, its customers are on the list of either node, so every part is checked.
-    for (const { value } of [...this.#ofNodes.parts.values(), ...(this.#others ? [this.#others] : [])]) {
+    // While customers move from a part to another, they are on the list of either, so every list is checked.
+    for (const { value } of this.#lists.all) {
       const { clients, customers, sessions, operators } = value
       if (session === undefined) {
         if (clients.has(clientId)) throw invalidToken('the API client of the access token is disabled')
@@ -89,18 +69,18 @@ export class ClientStanding implements CallerStanding {
   }
 
   #isNewFor({ customerId }: Caller): boolean {
-    const readAt = Math.min(this.#ofNodes.of(customerId).readAt, this.#others?.readAt ?? Infinity)
-    return performance.now() - readAt <= STALE_MS_MAX
+    const now = performance.now()
+    return this.#lists.of(customerId).every(({ readAt }) => now - readAt <= STALE_MS_MAX)
   }
 
   /** Reads the list for a request that finds it too old, such as the first request after this process was suspended. */
   async #catchUp(caller: Caller): Promise<void> {
-    const parts = [this.#ofNodes.of(caller.customerId), ...(this.#others ? [this.#others] : [])]
+    const lists = this.#lists.of(caller.customerId)
     const tooLong = pause(CATCH_UP_MS_MAX, undefined, { ref: false })
     // A reading under way may have begun before the process was suspended, so a second one may follow.
     for (let attempt = 0; attempt < 2 && !this.#isNewFor(caller); attempt++) {
-      const readings = parts.map((part) => part.again())
-      if (parts.some(({ isFailing }) => isFailing)) break
+      const readings = lists.map((list) => list.again())
+      if (lists.some(({ isFailing }) => isFailing)) break
       await Promise.race([Promise.all(readings), tooLong])
     }
     if (!this.#isNewFor(caller))
@@ -111,8 +91,7 @@ export class ClientStanding implements CallerStanding {
   }
 
   async stop(): Promise<void> {
-    await this.#others?.stop()
-    await this.#ofNodes.stop()
+    await this.#lists.stop()
   }
 }
 
@@ -132,10 +111,11 @@ async function readLists(db: Queryable, macs: RowMacs, sql: string): Promise<Lis
   return { ...lists, operators }
 }
 
-/** No token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS), and a disabled client gets no new one. So older ends need not be on the list. */
+/** The list forgets older ends: no token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS), and a disabled client gets none. */
 const LATELY = "> (select clock_timestamp() - interval '25 hours')"
 
-// The service's role can set the columns back, but no record of the audit log. The list of actions is that of the index audit_log_ends.
+// The service's role can set the columns back, but no record of the audit log. The list of actions is that of the index
+// audit_log_ends.
 const DISABLED_CALLERS = `
   select 'clients' as kind, id::text, 0 as generation, null as sealed, null as mac from api_clients where disabled_at ${LATELY}
   union all
@@ -158,3 +138,9 @@ const DISABLED_OPERATORS = `
   from operator_sessions where ended_at ${LATELY}
   union all
   select 'operators', id::text, generation, null, null from operators where updated_at ${LATELY}`
+
+const DISABLED: Record<Whose, string> = {
+  CUSTOMERS: DISABLED_CALLERS,
+  NOBODY: DISABLED_OPERATORS,
+  ALL: `${DISABLED_CALLERS} union all ${DISABLED_OPERATORS}`,
+}

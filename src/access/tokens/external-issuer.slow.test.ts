@@ -1,17 +1,17 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
 import { pino, type Logger } from 'pino'
 import { describe, expect, test, vi } from 'vitest'
 import { freePort } from '../../../test/free-port.ts'
 import { startTokenProvider } from '../../../test/openid-provider.ts'
-import { atEnd, runBursar, signerOf, startTestService, testSettings } from '../../../test/support.ts'
-import { createCustomer } from '../customers/create-customer.ts'
+import { ownTestService, runBursar, signerOf, startTestService, testSettings } from '../../../test/support.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { ExternalIssuer, keysAddress } from './external-issuer.ts'
+import { atEnd, ownFolder } from '../../../test/at-end.ts'
 
 /** Starts a service that listens at its base URL. */
 async function listen(environment: Record<string, string>, log?: Logger) {
@@ -351,8 +351,7 @@ describe('an external issuer', () => {
     const scopes = 'funding:read_profile funding:write_profile'
     const provider = await startTokenProvider(here, scopes, () => customer.customer_id)
     atEnd(async () => provider.close())
-    const there = await startTestService({ BURSAR_OAUTH_ISSUER: provider.issuer }, { baseUrl: here })
-    atEnd(() => there.close())
+    const there = await ownTestService({ BURSAR_OAUTH_ISSUER: provider.issuer }, { baseUrl: here })
     await there.app.listen({ host: '127.0.0.1', port })
     Object.assign(customer, await createCustomer(there.db, 'Theirs'))
     const granted = await fetch(`${provider.issuer}/token`, {
@@ -377,8 +376,7 @@ describe('an external issuer', () => {
     await expect
       .poll(() => lines.map((line) => JSON.parse(line) as { refused_for?: string }))
       .toContainEqual(expect.objectContaining({ status: 401, refused_for: why }))
-    const folder = await mkdtemp(join(tmpdir(), 'bursar-token-'))
-    atEnd(() => rm(folder, { recursive: true }))
+    const folder = await ownFolder()
     const file = join(folder, 'token')
     const doctor = async (token: string) => {
       await writeFile(file, `${token}\n`)

@@ -76,8 +76,8 @@ export class ExternalIssuer {
   }
 
   /**
-   * The keys, found through the metadata at the first token. At most one request for the metadata is under way. While the issuer
-   * does not answer, the keys that it gave last go on: a token with a made-up key must not shut out the others.
+   * The keys, found through the metadata at the first token. At most one request for the metadata is under way. While the
+   * issuer does not answer, the keys that it gave last go on: a token with a made-up key must not shut out the others.
    */
   readonly #keyOf: JWTVerifyGetKey = async (header, token) => {
     if (performance.now() < this.#silentUntil) return this.#knownKeyOf(header, token)
@@ -120,8 +120,8 @@ const clientOf = (payload: JWTPayload): string | undefined =>
   CLIENT_CLAIMS.map((name) => payload[name]).find((id): id is string => typeof id === 'string' && id !== '')
 
 /**
- * The claim by which a token is none of access. A header `typ` of `at+jwt` says that it is one; where a provider makes no such
- * header, an ID token for another program must not pay here.
+ * The claim by which a token is none of access. A header `typ` of `at+jwt` says that it is one; where a provider makes no
+ * such header, an ID token for another program must not pay here.
  */
 function otherThanAccess(payload: JWTPayload): string | undefined {
   const { typ = 'Bearer', token_use = 'access' } = payload
@@ -131,8 +131,8 @@ function otherThanAccess(payload: JWTPayload): string | undefined {
 }
 
 /**
- * Reads where an issuer publishes its keys: from its metadata by RFC 8414, or else by OpenID Connect Discovery. Throws an error
- * with what each address answered.
+ * Reads where an issuer publishes its keys: from its metadata by RFC 8414, or else by OpenID Connect Discovery. Throws an
+ * error with what each address answered.
  */
 export async function keysAddress(issuer: string): Promise<string> {
   const { origin, pathname } = new URL(issuer)

@@ -1,10 +1,10 @@
 import { timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { inOrder, type Queryable } from '../../db/database.ts'
-import type { Node, Nodes } from '../../db/nodes.ts'
+import type { Database, Queryable } from '../../db/database.ts'
+import { findInParts, forCustomer } from '../../db/parts.ts'
 import { uuidsOf } from '../../http/lists.ts'
 import { isFrozenFor } from '../../money/records/freezes.ts'
-import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { endedLater, sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { secretHashOf } from './api-clients.ts'
 
 export interface ApiClient {
@@ -24,25 +24,25 @@ const REMEMBERED_MAX = 10_000
 const NOTED_EVERY_MS = 60_000
 
 /**
- * Finds API clients by their id alone. On a cluster, a process asks each node once for a client that it does not know, and
- * then only the node of the client's customer. So a node that is down stops only the clients of its own customers.
+ * Finds API clients by their id alone. A process looks once in all parts of the database for a client that it does not know,
+ * and then only in the part of the client's customer. So a part that is down stops only the clients of its own customers.
  */
 export class ApiClients {
-  readonly #nodes: Nodes
+  readonly #db: Database
   readonly #macs: RowMacs
   /** A client never changes its customer. */
   readonly #customerOf = new LRUCache<string, string>({ max: REMEMBERED_MAX })
   /** Clients whose use was noted within the minute. */
   readonly #noted = new LRUCache<string, true>({ max: REMEMBERED_MAX, ttl: NOTED_EVERY_MS })
 
-  constructor(nodes: Nodes, macs: RowMacs) {
-    this.#nodes = nodes
+  constructor(db: Database, macs: RowMacs) {
+    this.#db = db
     this.#macs = macs
   }
 
   /**
    * Returns the enabled client of an enabled customer with this id and secret. Undefined for any other client, and for a row
-   * that was changed, invented or put back in the database. If no node has the client, throws the error of a node that does
+   * that was changed, invented or put back in the database. If no part has the client, throws the error of a part that does
    * not answer.
    */
   async find(clientId: string, secret: string): Promise<ApiClient | undefined> {
@@ -54,7 +54,7 @@ export class ApiClients {
     const { ended_later, customer_id, id, scopes } = client
     if (!this.#macs.isCurrent('api_clients', id, client, ended_later)) return undefined
     const target = { kind: 'CUSTOMER', customer_id } as const
-    const disabled = await isFrozenFor(this.#nodes.of(customer_id), target, 'DISABLED')
+    const disabled = await isFrozenFor(forCustomer(this.#db, customer_id), target, 'DISABLED')
     return disabled ? undefined : { customer_id, id, scopes }
   }
 
@@ -62,7 +62,7 @@ export class ApiClients {
   async noteUse({ customer_id, id }: ApiClient): Promise<void> {
     if (this.#noted.has(id)) return
     this.#noted.set(id, true)
-    await this.#nodes.of(customer_id).query(
+    await forCustomer(this.#db, customer_id).query(
       `
       update api_clients set last_used_at = (select clock_timestamp())
       where customer_id = $1 and id = $2
@@ -73,28 +73,11 @@ export class ApiClients {
 
   async #read(clientId: string): Promise<FoundClient | undefined> {
     const customerId = this.#customerOf.get(clientId)
-    if (customerId !== undefined) return select(this.#nodes.of(customerId), clientId, customerId)
-    const nodes = this.#nodes.list()
-    let found = await firstOf(nodes, ({ hints }) => select(hints, clientId))
-    if (found === undefined) {
-      // The client may be on a shard that this process does not know yet.
-      await this.#nodes.refresh()
-      const now = this.#nodes.list()
-      if (now !== nodes) found = await firstOf(now, ({ hints }) => select(hints, clientId))
-    }
+    if (customerId !== undefined) return select(forCustomer(this.#db, customerId), clientId, customerId)
+    const found = await findInParts(this.#db, (part) => select(part, clientId))
     if (found !== undefined) this.#customerOf.set(clientId, found.customer_id)
     return found
   }
-}
-
-/** Asks all nodes at once, and returns the first record found. If none has it, throws the error of a node that failed. */
-async function firstOf<T>(
-  nodes: readonly Node[],
-  ask: (node: Node) => Promise<T | undefined>,
-): Promise<T | undefined> {
-  const asked = nodes.map(ask)
-  const found = asked.map(async (asking) => (await asking) ?? Promise.reject(new Error('not here')))
-  return Promise.any(found).catch(async () => (await inOrder(asked))[0])
 }
 
 async function select(
@@ -102,7 +85,7 @@ async function select(
   clientId: string,
   customerId?: string,
 ): Promise<FoundClient | undefined> {
-  // Citus finds the shard of a subquery of the columns by a constant alone: otherwise it asks all nodes.
+  // Rule 1 of src/db/distribution.ts.
   const customer = customerId === undefined ? 'r.customer_id' : '$2'
   const { rows } = await db.query<FoundClient>(
     `

@@ -18,19 +18,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../../test/free-port.ts'
 import {
   ROW_MACS,
-  atEnd,
-  cloneDatabase,
   everyTable,
   MASTER_KEYS,
   signerOf,
   startTestService,
   TEST_ORIGIN,
+  ownDatabase,
 } from '../../../test/support.ts'
-import type { TestService } from '../../../test/support.ts'
-import { createCustomer } from '../customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { SCOPES, type ClientScope } from '../../contract/scopes.ts'
 import { createApiClient, disableApiClient } from './api-clients.ts'
 import { buildApp } from '../../program/build-app.ts'
+import { atEnd } from '../../../test/at-end.ts'
 
 // OAuth over real HTTP, with two independent client libraries and with hostile requests.
 
@@ -46,19 +45,12 @@ interface Client {
   client_secret: string
 }
 
-let service: TestService
-let baseUrl: string
-let customer: { customer_id: string; profile_id: string }
-let client: Client
 /** All lines that the service logged, at the most verbose level. */
 const logged: string[] = []
 const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) })
-
-beforeAll(async () => {
-  ;({ service, baseUrl } = await listen())
-  customer = await createCustomer(service.db, 'Test')
-  client = await createApiClient(service.db, ROW_MACS, customer.customer_id, CLIENT_SCOPES)
-})
+const { service, baseUrl } = await listen()
+const customer = await createCustomer(service.db, 'Test')
+const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, CLIENT_SCOPES)
 afterAll(() => service.close())
 
 /** Starts a service that listens at its base URL. */
@@ -609,8 +601,7 @@ describe('access tokens', () => {
   })
 
   test('of one process are accepted by every other process on the same database; the key is generated once', async () => {
-    const { db, drop } = await cloneDatabase()
-    atEnd(drop)
+    const { db } = await ownDatabase()
     const { ledger, networks, settings } = service
     const apps = await Promise.all(
       Array.from({ length: 4 }, () =>

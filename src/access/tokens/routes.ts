@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import type { Nodes } from '../../db/nodes.ts'
+import type { Database } from '../../db/database.ts'
 import { SCOPES } from '../../contract/scopes.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { ApiClients } from './find-api-client.ts'
@@ -12,7 +12,7 @@ const JWKS_PATH = '/oauth2/jwks'
 const METADATA_PATH = '/.well-known/oauth-authorization-server'
 
 export interface OAuthOptions {
-  nodes: Nodes
+  db: Database
   keys: SigningKeys
   tokens: AccessTokens
   baseUrl: string
@@ -24,10 +24,10 @@ export interface OAuthOptions {
 /** The token endpoint, the keys (RFC 7517) and the metadata (RFC 8414). API behaviour, Access tokens. */
 export async function oauthRoutes(
   app: FastifyInstance,
-  { nodes, keys, tokens, baseUrl, failuresPerMinute, macs, requireRateOfToken }: OAuthOptions,
+  { db, keys, tokens, baseUrl, failuresPerMinute, macs, requireRateOfToken }: OAuthOptions,
 ): Promise<void> {
   await app.register(tokenEndpoint, {
-    clients: new ApiClients(nodes, macs),
+    clients: new ApiClients(db, macs),
     tokens,
     failuresPerMinute,
     requireRateOfToken,

@@ -44,16 +44,13 @@ const STATEMENT_MS_MAX = 10_000
 
 interface Deployment {
   settings: Settings
-  /** The address of the database, if it is known. */
   url: string | undefined
-  /** The database, if it answers. */
   db: Database | undefined
   /** The same database, if its schema is up to date or newer. */
   migrated: Database | undefined
 }
 
 type Found = Promise<Finding | Finding[]> | Finding | Finding[]
-/** The name of a check, what to do when it throws, and its work. */
 type Check = [name: string, advice: string, work: (deployment: Deployment) => Found]
 
 /** The work of a check that needs the database to answer. Another check reports a database that does not. */
@@ -136,7 +133,7 @@ export async function examine(settings: Settings, tokenFile?: string): Promise<C
   const findings: Checked[] = []
   const run = async (check: string, advice: string, work: () => Found) => {
     const found = await (async () => work())().catch((error: unknown) => failed(messageOf(error), advice))
-    findings.push(...[found].flat().map((one) => ({ check, ...one })))
+    findings.push(...[found].flat().map((finding) => ({ check, ...finding })))
   }
   await run('node', 'install a newer Node', () => checkNode(engines.node))
   await run('user', 'run Bursar as an ordinary user', () => checkUser(settings))

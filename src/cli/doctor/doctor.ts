@@ -34,7 +34,7 @@ const SEVERITY = { FAIL: 0, WARN: 1, OK: 2 } as const
 /** The findings as lines, the most severe first, and their numbers. */
 function describeChecks(checks: Checked[]): string {
   const sorted = checks.toSorted((a, b) => SEVERITY[a.result] - SEVERITY[b.result])
-  const count = (result: Finding['result']) => checks.filter((one) => one.result === result).length
+  const count = (result: Finding['result']) => checks.filter((check) => check.result === result).length
   return [
     ...sorted.map(
       ({ check, result, says, advice }) =>
@@ -45,9 +45,9 @@ function describeChecks(checks: Checked[]): string {
   ].join('\n')
 }
 
-/** The settings as a table; without `all`, only those that the environment sets. */
-function describeSettings(settings: Setting[], all: boolean): string {
-  const shown = settings.filter(({ from }) => all || from === 'environment')
+/** The settings as a table; without `showsDefaults`, only those that the environment sets. */
+function describeSettings(settings: Setting[], showsDefaults: boolean): string {
+  const shown = settings.filter(({ from }) => showsDefaults || from === 'environment')
   const hidden = settings.length - shown.length
   return [
     ...(shown.length === 0

@@ -17,8 +17,8 @@ const PAID_MS_MAX = 30_000
 
 /**
  * Makes an event of an approval. A new first rule of the customer's policy makes a withdrawal of a new profile wait for an
- * approver. The rule is removed once the withdrawal waits. For a decision, the schema's owner adds an approver with a new key,
- * who is revoked afterwards. Throws where the policy may not be changed without approval.
+ * approver. The rule is removed once the withdrawal waits. For a decision, the schema's owner adds an approver with a new
+ * key, who is revoked afterwards. Throws where the policy may not be changed without approval.
  */
 export async function makeApproval(api: Api, type: EventType): Promise<string> {
   if (type === 'approval.expired') return (await withdrawForApproval(api, true)).approval!
@@ -60,7 +60,7 @@ async function withdrawForApproval(api: Api, expiresSoon: boolean): Promise<Reco
     return await run(api, [WITHDRAWAL], holder)
   } finally {
     await changePolicy(api, ({ rules }) => ({
-      rules: rules.filter((one) => one.id !== id),
+      rules: rules.filter((rule) => rule.id !== id),
       ...(expiresSoon && { approvals: terms }),
     }))
   }

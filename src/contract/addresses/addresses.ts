@@ -98,7 +98,7 @@ export function addressFault(
   const canonical = FORMATS[network].canonical(address, true)
   if (canonical !== undefined && !allow.testNetworks) return 'it is an address of a test network'
   const other = CRYPTO_NETWORKS.find(
-    (one) => FORMATS[one] !== FORMATS[network] && FORMATS[one].canonical(address, true) !== undefined,
+    (name) => FORMATS[name] !== FORMATS[network] && FORMATS[name].canonical(address, true) !== undefined,
   )
   if (other !== undefined) return `it is an address of ${other === 'ETHEREUM' ? 'an EVM network' : other}`
   const otherForm = OTHER_FORMS.find(([pattern]) => pattern.test(address))
@@ -159,8 +159,8 @@ function bitcoin(
 
 function bitcoinCash(main: string, test: string[]): AddressFormat {
   // Bitcoin Cash can spend P2PKH (20 bytes) and P2SH (20 or 32 bytes). The first character names the type: 'q' for P2PKH and
-  // 'p' for P2SH, or 'z' and 'r' for wallets that take tokens, too. The canonical form is the one without tokens, so that both
-  // spellings are one destination. Legacy base58 addresses are refused: the same string is a Bitcoin address.
+  // 'p' for P2SH, or 'z' and 'r' for wallets that take tokens, too. The canonical form is the one without tokens, so that
+  // both spellings are one destination. Legacy base58 addresses are refused: the same string is a Bitcoin address.
   const SPENDABLE = /^(?:[a-z]+:)?(?:[qpzr][0-9a-z]{41}|[pr][0-9a-z]{60})$/i
   const decode = (address: string, prefixes: string[]): { prefix: string; payee: CashPayee } | undefined => {
     const lowerCase = address.toLowerCase()

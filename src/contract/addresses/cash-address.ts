@@ -35,8 +35,8 @@ export function encodeCashAddress(prefix: string, { type, hash }: CashPayee): st
   const version = KINDS.indexOf(type) * 8 + (hash.length === 32 ? 3 : 0)
   const words = bech32.toWords(Uint8Array.of(version, ...hash))
   const checksum = checksumOf(prefix, [...words, ...Array<number>(CHECKSUM_WORDS).fill(0)])
-  const last = Array.from({ length: CHECKSUM_WORDS }, (_, at) =>
-    Number((checksum >> BigInt(35 - 5 * at)) & 31n),
+  const last = Array.from({ length: CHECKSUM_WORDS }, (_, index) =>
+    Number((checksum >> BigInt(35 - 5 * index)) & 31n),
   )
   return `${prefix}:${[...words, ...last].map((word) => ALPHABET[word]).join('')}`
 }

@@ -24,7 +24,6 @@ export const CRYPTO_NETWORKS = [
 
 export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number]
 
-/** Properties of a network (API behaviour, Assets and networks). */
 export interface NetworkFacts {
   family: 'bitcoin' | 'evm' | 'solana' | 'stellar'
   /** The asset in which transaction fees are paid. */
@@ -107,7 +106,6 @@ export interface AssetOnNetwork {
   maximum: string
 }
 
-/** An asset that a profile can hold (API behaviour, Assets and networks). */
 export interface Asset {
   symbol: string
   name: string

@@ -40,9 +40,9 @@ function computeDeviation(symbol: string, widest: number, minute: number): numbe
   let sum = 0
   for (let wave = 0; wave < WAVES; wave++) {
     const length = 2 ** (LONGEST_WAVE - 2 * wave)
-    const at = Math.floor(minute / length)
-    const into = minute - at * length
-    const between = crest(seed, wave, at) * (length - into) + crest(seed, wave, at + 1) * into
+    const point = Math.floor(minute / length)
+    const into = minute - point * length
+    const between = crest(seed, wave, point) * (length - into) + crest(seed, wave, point + 1) * into
     // The product stays below 2^53: 2^15 from a crest, 2^14 from a wave, 2^17 from the widest wave.
     sum += Math.trunc((between * (widest / 2 ** wave)) / (length * 2 ** 15))
   }
@@ -50,8 +50,8 @@ function computeDeviation(symbol: string, widest: number, minute: number): numbe
 }
 
 /** Computes the height of a wave at a point, from -2^15 to 2^15 - 1, by a hash (the finalizer of MurmurHash3). */
-function crest(seed: number, wave: number, at: number): number {
-  let hash = Math.imul(seed + wave, 0x9e3779b1) ^ Math.imul(at, 0x85ebca77)
+function crest(seed: number, wave: number, point: number): number {
+  let hash = Math.imul(seed + wave, 0x9e3779b1) ^ Math.imul(point, 0x85ebca77)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return (hash ^ (hash >>> 16)) >> 16

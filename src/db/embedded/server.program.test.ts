@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Client } from 'pg'
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { choosePlacement, findObstacle, runAs, serverUser, type OsUser } from './placement.ts'
 import { EmbeddedPostgres } from './server.ts'
 import { bundle } from '../../../test/bundle.ts'
@@ -31,7 +31,7 @@ let logged: string[]
 let servers: EmbeddedPostgres[]
 let children: ChildProcess[]
 
-beforeAll(() => bundle(new URL('server.ts', import.meta.url), MODULE))
+await bundle(new URL('server.ts', import.meta.url), MODULE)
 beforeEach(async () => {
   folder = await fs.realpath(await fs.mkdtemp(join(tmpdir(), 'bursar-embedded-')))
   await fs.chmod(folder, 0o755)

@@ -1,15 +1,14 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { createHmac, randomInt } from 'node:crypto'
 import { open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { Client, DatabaseError } from 'pg'
 import { initialiseOnce, passwordFile, readPasswords, type Passwords } from './initdb.ts'
 import { whileAlone } from './lock.ts'
+import { POLL_MS, readLastPort, readPostmaster, shutDown } from './postmaster.ts'
 import { choosePlacement, ENVIRONMENT, findData, runAs, type Placement } from './placement.ts'
 
-const POLL_MS = 25
 /** Longest wait for a running server to accept connections. Replaying the log after a crash may take minutes. */
 const READY_MS_MAX = 300_000
 /** A taken port, or old backends that still hold the shared memory, are retried for about a minute. */
@@ -17,9 +16,6 @@ const LAUNCHES_MAX = 240
 const RELAUNCH_MS = 250
 /** Longest wait for postmaster.pid, the first file that a new server writes. */
 const CLAIM_MS_MAX = 5_000
-/** A fast shutdown writes a checkpoint first; an immediate one does not. */
-const FAST_SHUTDOWN_MS_MAX = 60_000
-const IMMEDIATE_SHUTDOWN_MS_MAX = 10_000
 const RECOVERIES_MAX = 5
 const RECOVERIES_WINDOW_MS = 60_000
 const CONNECT_MS_MAX = 5_000
@@ -174,7 +170,7 @@ export class EmbeddedPostgres {
 
   async #recover(): Promise<void> {
     const now = Date.now()
-    this.#recoveries = [...this.#recoveries.filter((at) => at > now - RECOVERIES_WINDOW_MS), now]
+    this.#recoveries = [...this.#recoveries.filter((recovery) => recovery > now - RECOVERIES_WINDOW_MS), now]
     try {
       if (this.#recoveries.length > RECOVERIES_MAX) {
         throw new Error(
@@ -311,39 +307,6 @@ export async function findEmbedded(
   return { data, url: `postgres://bursar:${bursar}@127.0.0.1:${postmaster.port}/bursar` }
 }
 
-type Postmaster = { pid: number; port: number; ready: boolean; alive: boolean }
-
-/** Reads postmaster.pid, and checks that the process really is the server of this data folder. */
-async function readPostmaster(data: string): Promise<Postmaster | undefined> {
-  const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  })
-  if (!text) return undefined
-  const lines = text.split('\n')
-  const pid = Number(lines[0])
-  return {
-    pid,
-    port: Number(lines[3]),
-    ready: lines[7]?.trim() === 'ready',
-    alive: await isServerOn(pid, data),
-  }
-}
-
-/** Reads the port from the command line that PostgreSQL keeps of its last start. */
-async function readLastPort(data: string): Promise<number | undefined> {
-  const options = await readFile(join(data, 'postmaster.opts'), 'utf8').catch(() => '')
-  const port = /"port=(\d+)"/.exec(options)?.[1]
-  return port ? Number(port) : undefined
-}
-
-async function isServerOn(pid: number, data: string): Promise<boolean> {
-  const command =
-    process.platform === 'linux'
-      ? readFile(`/proc/${pid}/cmdline`, 'utf8').then((text) => text.replaceAll('\0', ' '))
-      : promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).then(({ stdout }) => stdout)
-  return (await command.catch(() => '')).includes(`/postgres -D ${data} `)
-}
-
 /** Connects and marks this process as attached. Undefined when the server accepts no connections now. */
 async function connectGuard({ data, passwords }: Cluster, port: number): Promise<Guard | undefined> {
   const guard = new Client({
@@ -409,24 +372,6 @@ async function isLastOut(guard: Guard): Promise<boolean> {
   } catch {
     return false // the server has just stopped by itself
   }
-}
-
-async function shutDown(data: string): Promise<void> {
-  const postmaster = await readPostmaster(data)
-  if (!postmaster) return
-  const steps = [
-    ['SIGINT', FAST_SHUTDOWN_MS_MAX],
-    ['SIGQUIT', IMMEDIATE_SHUTDOWN_MS_MAX],
-  ] as const
-  for (const [signal, patienceMs] of steps) {
-    const deadline = Date.now() + patienceMs
-    if (await isServerOn(postmaster.pid, data)) process.kill(postmaster.pid, signal)
-    while (Date.now() < deadline) {
-      if (!(await isServerOn(postmaster.pid, data))) return
-      await sleep(POLL_MS)
-    }
-  }
-  throw new Error(`PostgreSQL (pid ${postmaster.pid}, data in ${data}) does not stop; kill it by hand`)
 }
 
 async function readLog(logFile: string, from: number): Promise<string[]> {

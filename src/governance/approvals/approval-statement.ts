@@ -34,7 +34,6 @@ type ApprovalSubject =
   | { type: 'transfer'; id: string; payment: ApprovedPayment }
   | { type: string; id: string; operation: string; digest: string }
 
-/** The members of a statement, apart from the decision. */
 export interface StatementOf {
   approval_id: string
   customer_id: string

@@ -1,16 +1,14 @@
 import { strict as assert } from 'node:assert'
-import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
+import type { ActorType, Origin } from '../../contract/actor.ts'
 import type { SignedStatement } from '../../contract/approval.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
-import type { Moment } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { insertEvents, type NewEvent } from '../../money/ledger/events.ts'
-import { objectionToSignature, statementText, type StatementOf } from './approval-statement.ts'
-import { hasRole, personsOf, personsWhoAre, type Approver } from './approver.ts'
+import { type StatementOf } from './approval-statement.ts'
 import type { RecordKind } from '../../money/records/need.ts'
 import type { Approval, ApprovalDecision, ApprovalStatus } from '../../contract/approval.ts'
-import type { TransferApproval } from '../../money/movements/decision.ts'
-import { arraysOf } from '../../db/rows.ts'
+import { newId, type Moment } from '../../db/ids.ts'
+import { insertTransferApprovals, type NewTransferApproval } from '../../money/records/transfer-approvals.ts'
 
 export interface ApprovalRow {
   id: string
@@ -68,10 +66,24 @@ export async function selectDecisions(
   return rows
 }
 
+/** Stores a decision about an approval, as it was signed. */
+export async function insertDecision(
+  tx: Transaction,
+  { customer_id, id }: ApprovalRow,
+  { approver_id, decision, signed }: Pick<KeptDecision, 'approver_id' | 'decision' | 'signed'>,
+  now: Moment,
+): Promise<void> {
+  await tx.query(
+    `
+    insert into approval_decisions (customer_id, approval_id, id, created_at, approver_id, decision, signed)
+    values ($1, $2, $3, $4, $5, $6, $7)`,
+    [customer_id, id, newId(now), now.text, approver_id, decision, JSON.stringify(signed)],
+  )
+}
+
 const subjectOf = ({ transfer_id, change }: Pick<ApprovalRow, 'transfer_id' | 'change'>) =>
   transfer_id === null ? change!.target : { type: 'transfer', id: transfer_id }
 
-/** The record as the contract writes it. */
 export function approvalToWire(row: ApprovalRow, decisions: readonly KeptDecision[]): Approval {
   const own = decisions.filter(({ approval_id }) => approval_id === row.id)
   return {
@@ -90,68 +102,6 @@ export function approvalToWire(row: ApprovalRow, decisions: readonly KeptDecisio
     created_at: row.created_at,
     deadline: row.deadline,
     ...(row.ended_at !== null && { ended_at: row.ended_at }),
-  }
-}
-
-// ---------------------------------------------------------------------------------------------- the judgement
-
-/** Why a decision does not count. */
-export interface Objection {
-  approver_id: string
-  /** SIGNATURE: another statement or key. REPEATED: the person has approved already. APPROVER: the person may not decide. */
-  kind: 'SIGNATURE' | 'REPEATED' | 'APPROVER'
-  objection: string
-}
-
-/** The judgement of an approval's decisions. REJECTED outweighs any number of approvals. */
-export interface Judgement {
-  outcome: 'APPROVED' | 'REJECTED' | 'PENDING'
-  /** How many different persons approve. */
-  approvals: number
-  objections: Objection[]
-}
-
-/**
- * Judges an approval by its signed decisions. Only signatures over exactly this statement count, by ACTIVE approvers of the
- * role, one for each person, and none by the `actors` behind the order. Nothing that the service's database role can write is trusted: the
- * schema's owner writes approvers, and the statement is rebuilt from the record that is about to be signed or changed.
- */
-export function judgeDecisions(
-  of: StatementOf,
-  decisions: readonly Pick<KeptDecision, 'approver_id' | 'decision' | 'signed'>[],
-  approvers: readonly Approver[],
-  actors: readonly Actor[],
-): Judgement {
-  const personOf = personsOf(approvers)
-  const initiators = personsWhoAre(approvers, personOf, actors)
-  const approving = new Set<number>()
-  const objections: Objection[] = []
-  let isRejected = false
-  for (const { approver_id, decision, signed } of decisions) {
-    const object = (kind: Objection['kind'], objection: string) =>
-      void objections.push({ approver_id, kind, objection })
-    const approver = approvers.find(({ id }) => id === approver_id)
-    const person = personOf.get(approver_id)
-    if (approver === undefined || person === undefined) object('APPROVER', 'there is no such approver')
-    else if (approver.status !== 'ACTIVE') object('APPROVER', 'the approver is revoked')
-    else if (!hasRole(approver.role, of.role))
-      object('APPROVER', `the approver has the role ${approver.role}, not ${of.role}`)
-    else if (initiators.has(person))
-      object('APPROVER', 'the initiator cannot decide, nor who made its credential')
-    else {
-      const wrong = objectionToSignature(statementText(decision, of), signed, approver.key)
-      if (wrong !== undefined) object('SIGNATURE', wrong)
-      else if (decision === 'REJECT') isRejected = true
-      else if (approving.has(person)) object('REPEATED', 'the same person has approved already')
-      else approving.add(person)
-    }
-  }
-  // At least one signature is required, even if `required` were 0.
-  const isApproved = approving.size >= Math.max(1, of.required)
-  return {
-    outcome: isRejected ? 'REJECTED' : isApproved ? 'APPROVED' : 'PENDING',
-    approvals: approving.size,
-    objections,
   }
 }
 
@@ -193,11 +143,6 @@ export async function setApprovalStatus(
   return rows[0]!
 }
 
-export interface NewTransferApproval extends TransferApproval {
-  transfer_id: string
-  created_at: Moment
-}
-
 /** The approvals of withdrawals. The transaction that accepts a withdrawal writes its approval. */
 export const TRANSFER_APPROVALS: RecordKind<string, ApprovalRow, NewTransferApproval> = {
   async read(tx, customerId, transferIds) {
@@ -208,23 +153,6 @@ export const TRANSFER_APPROVALS: RecordKind<string, ApprovalRow, NewTransferAppr
     return new Map(rows.map((row) => [row.transfer_id!, row]))
   },
   write(tx, customerId, approvals) {
-    const insert = tx.query(
-      `
-      insert into approvals (customer_id, id, created_at, transfer_id, required, role, rule_id, policy_version,
-                             initiator_type, initiator_id, deadline, status)
-      select $1, n.*, 'PENDING'
-      from unnest($2::uuid[], $3::timestamptz[], $4::uuid[], $5::smallint[], $6::text[], $7::text[], $8::bigint[], $9::text[],
-                  $10::text[], $11::timestamptz[]) as n`,
-      [
-        customerId,
-        approvals.map(({ id }) => id),
-        approvals.map(({ created_at }) => created_at.text),
-        ...arraysOf(approvals, 'transfer_id', 'required', 'role', 'rule_id', 'policy_version'),
-        approvals.map(({ initiator }) => initiator.type),
-        approvals.map(({ initiator }) => initiator.id),
-        approvals.map(({ deadline }) => deadline),
-      ],
-    )
     const events = approvals.map(({ id, transfer_id, required }) =>
       approvalEvent({
         id,
@@ -234,7 +162,10 @@ export const TRANSFER_APPROVALS: RecordKind<string, ApprovalRow, NewTransferAppr
         required,
       }),
     )
-    return [insert, insertEvents(tx, customerId, approvals[0]!.created_at, events)]
+    return [
+      insertTransferApprovals(tx, customerId, approvals),
+      insertEvents(tx, customerId, approvals[0]!.created_at, events),
+    ]
   },
 }
 

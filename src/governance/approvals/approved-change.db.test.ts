@@ -2,33 +2,19 @@
  * Where the policy says so, a change of configuration is made after its approval only: once, by the actor who asked for it,
  * and exactly as it was approved. A refusal changes nothing but the approval.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addTestApprover, decideAs, type TestApprover } from '../../../test/approvers.ts'
+import { afterAll, expect, test } from 'vitest'
+import { addTestApprover, decideAs } from '../../../test/approvers.ts'
 import { setPolicy } from '../../../test/policies.ts'
-import {
-  newCustomer,
-  refusing,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { newCustomer, refusing, ownTestService } from '../../../test/support.ts'
 import { readApproval } from '../../rails/payouts/decide-approval.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { expireApprovals } from './approved-change.ts'
 import { CHANGE_SUBJECTS } from '../policy/policy-document.ts'
 
-let service: TestService
-let customer: TestCustomer
-let ada: TestApprover
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  ada = await addTestApprover(service.owner, customer.customer_id)
-})
-afterAll(async () => {
-  expect((await verify(service.db)).disagreements).toEqual([])
-  await service.close()
-})
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const ada = await addTestApprover(service.owner, customer.customer_id)
+afterAll(async () => expect((await verify(service.db)).disagreements).toEqual([]))
 
 const URL_ = 'https://hooks.example.com/'
 const hook = (changes: object = {}) => ({

@@ -7,6 +7,7 @@ import { canonicalJson } from '../../contract/canonical-json.ts'
 import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import { customerName, eachAlone } from '../../db/each-alone.ts'
 import { newId, readClock, type Moment } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
@@ -16,13 +17,13 @@ import {
   approvalEvent,
   approvalToWire,
   changeStatementOf,
-  judgeDecisions,
   recordExpired,
   selectDecisions,
   setApprovalStatus,
   type ApprovalRow,
   type ChangeToApprove,
 } from './approval.ts'
+import { judgeDecisions } from './judge-decisions.ts'
 import { actorsBehind, selectApprovers } from './approver.ts'
 import { DEFAULT_DEADLINE_SECONDS, DEFAULT_ROLE, type ChangeSubject } from '../policy/policy-document.ts'
 import { type Policies, type PolicyVersion } from '../policy/policy.ts'
@@ -223,13 +224,13 @@ function requireSameChange(row: ApprovalRow, change: RequestedChange): void {
 }
 
 /**
- * Throws forbidden unless the approval asks for the approvers that its policy version and the one in force require: the service's
- * role can insert an approval that asks for fewer, but no version of a policy.
+ * Throws forbidden unless the approval asks for the approvers that its policy version and the one in force require: the
+ * service's role can insert an approval that asks for fewer, but no version of a policy.
  */
 async function requirePolicyMet(tx: Transaction, policies: PolicyInForce, row: ApprovalRow): Promise<void> {
   const named = await policies.examine(tx, row.customer_id, Number(row.policy_version))
   const rules = [named, await policies.newest(tx, row.customer_id)].flatMap(
-    (one) => one?.document.changes ?? [],
+    (policy) => policy?.document.changes ?? [],
   )
   const isMet = rules.every(
     ({ approvals, role = DEFAULT_ROLE }) => row.required >= approvals && row.role === role,
@@ -272,8 +273,8 @@ const ORIGIN = originOfLoop('approvals')
 const EXPIRED_CUSTOMERS_MAX = 100
 
 /** Expires the approvals of changes whose deadline has passed, for the worker. Returns their number. */
-export async function expireApprovals(db: Database, hints: Queryable = db): Promise<number> {
-  const { rows } = await selectExpired(hints)
+export async function expireApprovals(db: Database): Promise<number> {
+  const { rows } = await selectExpired(ownCustomers(db))
   let expired = 0
   await eachAlone(rows, customerName, async ({ customer_id }) => {
     expired += await transaction(db, async (tx) =>

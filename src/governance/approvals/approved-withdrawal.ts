@@ -2,17 +2,13 @@ import { Temporal } from 'temporal-polyfill'
 import { initiatorOf, type Origin } from '../../contract/actor.ts'
 import type { Queryable } from '../../db/database.ts'
 import { actorsBehind, selectApprovers, type Approver } from './approver.ts'
-import {
-  judgeDecisions,
-  selectDecisions,
-  TRANSFER_APPROVALS,
-  type Judgement,
-  type KeptDecision,
-} from './approval.ts'
+import { selectDecisions, TRANSFER_APPROVALS, type KeptDecision } from './approval.ts'
+import { judgeDecisions, type Judgement } from './judge-decisions.ts'
 import type { StatementOf } from './approval-statement.ts'
 import { change } from '../../money/records/need.ts'
-import type { Decision, View, TransferApproval } from '../../money/movements/decision.ts'
-import { readAccepted, type AcceptedWithdrawal } from '../../audit/withdrawal-macs.ts'
+import type { Decision, View } from '../../money/movements/decision.ts'
+import type { AcceptedWithdrawal, RequiredApproval } from '../../audit/withdrawal-macs.ts'
+import { readAccepted } from '../../money/movements/accepted-withdrawals.ts'
 
 /** What a rule of the policy requires of a withdrawal that needs approvers. */
 export interface ApprovalRequirement {
@@ -36,7 +32,7 @@ export function awaitApproval(
 ): Decision {
   const { transfer } = decision
   const micros = BigInt(now.micros) + BigInt(deadline_seconds) * 1_000_000n
-  const approval: TransferApproval = {
+  const approval: RequiredApproval = {
     id: newId(),
     required: approvals,
     role,
@@ -64,7 +60,7 @@ export function awaitApproval(
 }
 
 /** Returns the members of the statement about a withdrawal, from the record by which it is paid. */
-function statementOf(accepted: AcceptedWithdrawal & { approval: TransferApproval }): StatementOf {
+function statementOf(accepted: AcceptedWithdrawal & { approval: RequiredApproval }): StatementOf {
   const { approval, customer_id, id, profile_id, network, asset, amount, memo } = accepted
   const { id: approval_id, required, role, rule_id, policy_version, initiator, deadline } = approval
   const payment = { profile_id, network, asset, amount, destination: destinationOf(accepted), memo }
@@ -90,7 +86,7 @@ function destinationOf({ network, destination }: AcceptedWithdrawal): unknown {
 
 /** A withdrawal that needs approvers, with what they have signed. */
 export interface ApprovedWithdrawal {
-  of: StatementOf
+  statement: StatementOf
   decisions: KeptDecision[]
   approvers: Approver[]
   judgement: Judgement
@@ -105,12 +101,12 @@ export async function judgeWithdrawals(
   customerId: string,
   transferIds: readonly string[],
 ): Promise<Map<string, ApprovedWithdrawal>> {
-  const accepted = (await readAccepted(db, customerId, transferIds)).flatMap((one) =>
-    one.approval === undefined ? [] : { ...one, approval: one.approval },
+  const accepted = (await readAccepted(db, customerId, transferIds)).flatMap((order) =>
+    order.approval === undefined ? [] : { ...order, approval: order.approval },
   )
   if (accepted.length === 0) return new Map()
   const approvers = await selectApprovers(db, customerId)
-  const all = await selectDecisions(
+  const recorded = await selectDecisions(
     db,
     customerId,
     accepted.map(({ approval }) => approval.id),
@@ -118,11 +114,11 @@ export async function judgeWithdrawals(
   const orders = accepted.map(({ id, approval: { initiator } }) => ({ id, initiator }))
   const actors = await actorsBehind(db, customerId, orders)
   const judged = new Map<string, ApprovedWithdrawal>()
-  for (const [index, one] of accepted.entries()) {
-    const of = statementOf(one)
-    const decisions = all.filter(({ approval_id }) => approval_id === one.approval.id)
-    const judgement = judgeDecisions(of, decisions, approvers, actors[index]!)
-    judged.set(one.id, { of, decisions, approvers, judgement })
+  for (const [index, order] of accepted.entries()) {
+    const statement = statementOf(order)
+    const decisions = recorded.filter(({ approval_id }) => approval_id === order.approval.id)
+    const judgement = judgeDecisions(statement, decisions, approvers, actors[index]!)
+    judged.set(order.id, { statement, decisions, approvers, judgement })
   }
   return judged
 }

@@ -37,11 +37,11 @@ export async function selectApprovers(db: Queryable, customerId: string): Promis
 export const hasRole = (role: string, required: string): boolean => role === required || role === 'ADMIN'
 
 /** Whether two entries are one person: the same operator, API client, name or key. */
-const isSamePerson = (one: Approver, other: Approver): boolean =>
-  (one.operator_id !== null && one.operator_id === other.operator_id) ||
-  (one.client_id !== null && one.client_id === other.client_id) ||
-  nameOf(one.name) === nameOf(other.name) ||
-  isDeepStrictEqual([one.key.x, one.key.y], [other.key.x, other.key.y])
+const isSamePerson = (a: Approver, b: Approver): boolean =>
+  (a.operator_id !== null && a.operator_id === b.operator_id) ||
+  (a.client_id !== null && a.client_id === b.client_id) ||
+  nameOf(a.name) === nameOf(b.name) ||
+  isDeepStrictEqual([a.key.x, a.key.y], [b.key.x, b.key.y])
 
 const nameOf = (name: string) => name.normalize('NFKC').trim().toLowerCase()
 
@@ -98,9 +98,9 @@ interface HandedOut extends Actor {
 }
 
 /**
- * For each order, the actors who may have given it in the initiator's name: the initiator; who made its credential, if that was in
- * force when the order, whose id this is, was given, or a day before, in which its tokens end; and who may have acted as those.
- * Reads all of them together, in two statements for each step back. Throws an Error for too many.
+ * For each order, the actors who may have given it in the initiator's name: the initiator; who made its credential, if that
+ * was in force when the order, whose id this is, was given, or a day before, in which its tokens end; and who may have acted
+ * as those. Reads all of them together, in two statements for each step back. Throws an Error for too many.
  */
 export async function actorsBehind(
   db: Queryable,
@@ -111,11 +111,11 @@ export async function actorsBehind(
   const since = Math.min(...orders.map(({ id }) => millisOfId(id))) - DAY_MS
   let next: readonly Actor[] = orders.map(({ initiator }) => initiator)
   while (next.length > 0) {
-    const some = next.filter(
+    const unread = next.filter(
       ({ type, id }) => ['API_CLIENT', 'OPERATOR'].includes(type) && !handedOut.has(id),
     )
     const found: HandedOut[] = []
-    for (const owner of some.length === 0 ? [] : [customerId, PLATFORM_ID]) {
+    for (const owner of unread.length === 0 ? [] : [customerId, PLATFORM_ID]) {
       const { rows } = await db.query<HandedOut>(
         `
         select subject_id as to, actor_type as type, actor_id as id,
@@ -130,11 +130,11 @@ export async function actorsBehind(
         ) as handed_out
         where ended_at is null or ended_at::timestamptz > to_timestamp($4::float8 / 1000)
         group by 1, 2, 3`,
-        [owner, some.map(({ id }) => id), HANDED_OUT, since],
+        [owner, unread.map(({ id }) => id), HANDED_OUT, since],
       )
       found.push(...rows)
     }
-    for (const { id } of some)
+    for (const { id } of unread)
       handedOut.set(
         id,
         found.filter(({ to }) => to === id),

@@ -1,8 +1,9 @@
 import type { Queryable } from '../../db/database.ts'
 import type { SigningEvidence } from '../../contract/approval.ts'
-import { acceptanceOf, acceptedText, readAccepted } from '../../audit/withdrawal-macs.ts'
 import { statementText } from './approval-statement.ts'
 import { judgeWithdrawals } from './approved-withdrawal.ts'
+import { acceptanceOf, acceptedText } from '../../audit/withdrawal-macs.ts'
+import { readAccepted } from '../../money/movements/accepted-withdrawals.ts'
 
 /** What a signer process is told of these withdrawals of the customer, by their ids. */
 export async function evidenceOf(
@@ -15,7 +16,7 @@ export async function evidenceOf(
     (await readAccepted(db, customerId, ids)).map(({ mac, ...accepted }) => {
       const approval = approvals.get(accepted.id)
       const decisions = (approval?.decisions ?? []).map(({ decision, signed }) => {
-        return { text: statementText(decision, approval!.of), signed }
+        return { text: statementText(decision, approval!.statement), signed }
       })
       return [accepted.id, { accepted: acceptedText(accepted), signature: acceptanceOf(mac), decisions }]
     }),

@@ -7,30 +7,25 @@
  * 5. deposits are credited under every policy.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { CLUSTER } from '../../../test/cluster.ts'
 import { setPolicy } from '../../../test/policies.ts'
 import {
-  ROW_MACS,
   approve,
-  caller,
   credit,
   everyTable,
-  fetchToken,
   fund,
   MASTER_KEYS,
   movedBy,
   newCustomer,
   setPrice,
-  startTestService,
   TEST_ORIGIN,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  ownTestService,
+  callerWith,
 } from '../../../test/support.ts'
 import type { Database } from '../../db/database.ts'
-import { SCOPES } from '../../contract/scopes.ts'
-import { createApiClient } from '../../access/tokens/api-clients.ts'
 import { runOrchestrations } from '../../resources/orchestrations/run-orchestrations.ts'
 import { type NewPolicyDocument } from './policy-document.ts'
 import { Policies } from './policy.ts'
@@ -39,13 +34,10 @@ import { checkWithdrawal, movementOf } from '../../resources/transfers/create-cr
 import { verify } from '../../money/verify/verify.ts'
 import { Ledger } from '../../money/movements/queue.ts'
 import { governBy } from './judge-payments.ts'
+import { refusedWith } from '../../../test/matchers.ts'
 
-let service: TestService
-beforeAll(async () => void (service = await startTestService()))
-afterAll(async () => {
-  expect((await verify(service.db)).disagreements).toEqual([])
-  await service.close()
-})
+const service = await ownTestService()
+afterAll(async () => expect((await verify(service.db)).disagreements).toEqual([]))
 
 type Rules = NewPolicyDocument['rules']
 const POLICY_REFUSED = { status: 403, body: { type: expect.stringMatching(/policy-refused$/) as string } }
@@ -132,9 +124,7 @@ describe('rules', () => {
     expect(await by.call('POST', '/v2/transfer/internal', move)).toMatchObject(blockedBy('internal'))
     expect(await by.call('POST', '/v2/transfer/fiat-withdrawals', wire)).toMatchObject(blockedBy('wires'))
     expect(await withdraw(by)).toMatchObject(blockedBy('client'))
-    const client = await createApiClient(service.db, ROW_MACS, by.customer_id, SCOPES)
-    const call = caller(service.app, await fetchToken(service.app, client))
-    expect(await withdraw({ ...by, call })).toMatchObject({ status: 200 })
+    expect(await withdraw({ ...by, call: await callerWith(service, by) })).toMatchObject({ status: 200 })
   })
 
   test('an identity cannot be left out, nor another one be named instead', async () => {
@@ -465,10 +455,7 @@ describe('a policy that cannot be trusted', () => {
       [by.customer_id],
     )
     const before = await everyTable(service.db)
-    expect(await withdraw(by)).toMatchObject({
-      status: 503,
-      body: { detail: expect.stringContaining('cannot be trusted') as string },
-    })
+    expect(await withdraw(by)).toMatchObject(refusedWith(503, 'cannot be trusted'))
     expect(await everyTable(service.db)).toEqual(before)
     await fund(by, '5')
     const keyless = new Ledger(service.db)

@@ -13,7 +13,7 @@ import type { Govern, GovernedBatch, Governor, Verdict } from '../../money/movem
 import { entriesAt, type KnownEntry } from '../../money/records/destination-address.ts'
 import { FIAT_ACCOUNTS, type FiatAccount } from '../../money/records/fiat-account.ts'
 import type { Holders } from '../../money/records/holders.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { awaitApproval, type ApprovalRequirement } from '../approvals/approved-withdrawal.ts'
 import { compile, shortlistOf, type Compiled, type CompiledRule, type Shortlist } from './compiled-policy.ts'
 import { DEFAULT_ROLE, type Limit, type Rule } from './policy-document.ts'
@@ -91,7 +91,7 @@ class PolicyGovernor implements Governor {
     const isRead = this.#policy === policy
     if (!isRead) this.#begin(policy)
     if (policy.readsIdentities)
-      for (const one of this.#facts.values()) one.identities = holders.identitiesOf(one.payment)
+      for (const facts of this.#facts.values()) facts.identities = holders.identitiesOf(facts.payment)
     // Always in two steps, so that every process locks in the same order.
     const lockedEarly = isRead ? undefined : this.#windows.lock(tx, customerId)
     wantWindows(this.#windows, this.#facts, 'LATE')
@@ -146,15 +146,15 @@ export async function readEntries(
   customerId: string,
   facts: readonly Facts[],
 ): Promise<void> {
-  const all = facts.map((one) => ({ one, places: addressPlacesOf(one.payment) }))
+  const found = facts.map((paid) => ({ paid, places: addressPlacesOf(paid.payment) }))
   const entries = await entriesAt(
     tx,
     macs,
     customerId,
-    all.flatMap(({ places }) => places),
+    found.flatMap(({ places }) => places),
   )
-  for (const { one, places } of all)
-    one.entries = places.flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
+  for (const { paid, places } of found)
+    paid.entries = places.flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
 }
 
 /** Returns the rule that decides a payment; undefined where none does. Adds to `counts` what the payment counts in windows. */
@@ -164,7 +164,7 @@ export const decidingRule = (
   now: Pick<Moment, 'micros'>,
   counts: Count[],
 ): Rule | undefined =>
-  facts.shortlist.rules.find((one) => fits(one, facts) && decides(one, facts, values, now, counts))?.rule
+  facts.shortlist.rules.find((rule) => fits(rule, facts) && decides(rule, facts, values, now, counts))?.rule
 
 /** Whether a rule that fits decides. Adds to `counts` what the payment counts in the rule's windows. */
 function decides(
@@ -314,12 +314,12 @@ export function wantWindows(
   facts: ReadonlyMap<unknown, Facts>,
   when: 'EARLY' | 'LATE',
 ): void {
-  for (const one of facts.values())
-    for (const compiledRule of one.shortlist.windowed) {
-      if ((needsRecords(compiledRule, one) ? 'LATE' : 'EARLY') !== when) continue
-      if (!fitsBeforeDestination(compiledRule, one)) continue
+  for (const paid of facts.values())
+    for (const compiledRule of paid.shortlist.windowed) {
+      if ((needsRecords(compiledRule, paid) ? 'LATE' : 'EARLY') !== when) continue
+      if (!fitsBeforeDestination(compiledRule, paid)) continue
       const { rule, limit } = compiledRule
-      one.windows[limit!.windowAt!] = subjectsOf(limit!, one).map((subject) =>
+      paid.windows[limit!.windowAt!] = subjectsOf(limit!, paid).map((subject) =>
         windows.want({ rule_id: rule.id, asset: limit!.asset, subject }),
       )
     }

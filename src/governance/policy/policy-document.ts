@@ -216,27 +216,27 @@ export function completeDocument(document: NewPolicyDocument): PolicyDocument {
 
 function requireSense(
   { match = {}, limit, action, approvals, role }: NewPolicyDocument['rules'][number],
-  at: string,
+  path: string,
 ): void {
-  for (const asset of match.assets ?? []) requireAsset(asset, `${at}.match.assets`)
+  for (const asset of match.assets ?? []) requireAsset(asset, `${path}.match.assets`)
   if (action === 'APPROVE' && approvals === undefined)
-    throw problem.badRequest(`${at}.approvals is required for the action APPROVE`, `${at}.approvals`)
+    throw problem.badRequest(`${path}.approvals is required for the action APPROVE`, `${path}.approvals`)
   if (action !== 'APPROVE' && (approvals ?? role) !== undefined)
     throw problem.badRequest(
-      `${at}.${approvals === undefined ? 'role' : 'approvals'} goes with the action APPROVE only`,
-      `${at}.${approvals === undefined ? 'role' : 'approvals'}`,
+      `${path}.${approvals === undefined ? 'role' : 'approvals'} goes with the action APPROVE only`,
+      `${path}.${approvals === undefined ? 'role' : 'approvals'}`,
     )
   if (limit === undefined) return
-  requireAsset(limit.asset, `${at}.limit.asset`)
+  requireAsset(limit.asset, `${path}.limit.asset`)
   if (parseAmount(limit.amount, decimalsOfLimit(limit)) === undefined)
     throw problem.badRequest(
-      `${at}.limit.amount has more than ${decimalsOfLimit(limit)} decimals, the maximum for ${limit.asset}`,
-      `${at}.limit.amount`,
+      `${path}.limit.amount has more than ${decimalsOfLimit(limit)} decimals, the maximum for ${limit.asset}`,
+      `${path}.limit.amount`,
     )
 }
 
-function requireAsset(symbol: string, at: string): void {
-  if (findAsset(symbol) === undefined) throw problem.badRequest(`${at}: asset ${symbol} is unknown`, at)
+function requireAsset(symbol: string, path: string): void {
+  if (findAsset(symbol) === undefined) throw problem.badRequest(`${path}: asset ${symbol} is unknown`, path)
 }
 
 /** Returns the decimals of a limit's amount: those of its asset, two for values in USD. */

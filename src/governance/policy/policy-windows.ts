@@ -1,4 +1,5 @@
-import { arrayLiteral, inOrder, type Queryable, type Transaction } from '../../db/database.ts'
+import { inOrder, type Queryable, type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { momentAt } from '../../db/ids.ts'
 
 /**
@@ -104,7 +105,6 @@ const nameOf = ({ rule_id, asset, subject }: WindowKey) => `${rule_id} ${asset} 
 
 export class Windows {
   readonly #windows = new Map<string, Window>()
-  /** The windows that `lock` has not read yet, by name. */
   #wanted = new Map<string, Window>()
 
   /** Returns the window with this key. It can be used after `lock`. */

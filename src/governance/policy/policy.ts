@@ -4,13 +4,14 @@ import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { canonicalJson } from '../../contract/canonical-json.ts'
 import { NamedObject, Timestamp } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { coordinatorOf, type Queryable, type Transaction } from '../../db/database.ts'
+import { type Queryable, type Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import { newestUsdPrices } from '../../money/records/usd-prices.ts'
 import { PolicyDocument } from './policy-document.ts'
+import { insertPolicy } from '../../money/records/policies.ts'
 
 /**
  * A customer's policy: the rules for its payments, and what needs approval (API behaviour, Policy). Each change makes a
@@ -55,13 +56,7 @@ const PRICES_KEPT_MS = 10_000
 /** Versions that one statement reads where any number may exist. Each can have a hundred rules. */
 const VERSIONS_READ = 20
 
-interface PolicyRow {
-  version: number
-  document: PolicyDocument
-  mac: string
-  created_at: string
-}
-
+type PolicyRow = PolicyVersion & { mac: string }
 type RowOfAll = PolicyRow & { customer_id: string }
 
 /** Reads a version, the newest if none is given. */
@@ -106,14 +101,11 @@ export class Policies {
     this.#sandbox = sandbox
   }
 
-  /**
-   * Returns prices for limits in USD: of the last hour, and read in the last ten seconds. On a cluster, the coordinator
-   * stores the prices.
-   */
+  /** Returns prices for limits in USD: of the last hour, and read in the last ten seconds. */
   async prices(tx: Transaction): Promise<UsdPrices> {
     const now = performance.now()
     if (this.#prices === undefined || now - this.#prices.readAt >= PRICES_KEPT_MS) {
-      const prices = await newestUsdPrices(coordinatorOf(tx) ?? tx, this.#sandbox, {
+      const prices = await newestUsdPrices(tx, this.#sandbox, {
         ageMaxMinutes: PRICE_AGE_MAX_MINUTES,
       })
       this.#prices = { readAt: now, prices }
@@ -166,10 +158,7 @@ export class Policies {
     if (replaces !== undefined && replaces !== version)
       throw problem.alreadyExists('version', policyToWire((await this.newest(tx, customerId)) ?? NO_POLICY))
     const made = { version: version + 1, document, created_at: now.text }
-    await tx.query(
-      'insert into policies (customer_id, version, document, mac, created_at) values ($1, $2, $3, $4, $5)',
-      [customerId, made.version, document, this.#macs.make(textOf(customerId, made)), made.created_at],
-    )
+    await insertPolicy(tx, customerId, { ...made, mac: this.#macs.make(textOf(customerId, made)) })
     return made
   }
 
@@ -210,7 +199,6 @@ export class Policies {
     return row && this.#examined(customerId, row)
   }
 
-  /** Reads the newest version of each customer, and examines its MAC. */
   async *newestOfAll(db: Queryable): AsyncGenerator<ExaminedVersion> {
     let after: string | null = null
     for (;;) {
@@ -249,16 +237,12 @@ export class Policies {
   }
 }
 
-/** In SQL: the version and MAC of a row of `policies`, as `Policies.get` takes them. */
-export const POLICY_PLACE = "version || ' ' || mac"
-
 /** The text that a version's MAC covers: all of the version, unambiguously. */
 const textOf = (customerId: string, { version, document, created_at }: PolicyVersion): string =>
   JSON.stringify([customerId, version, created_at, canonicalJson(document)])
 
 export const NO_POLICY = { version: 0, document: { rules: [] } }
 
-/** A version as the API shows it. */
 export const policyToWire = ({
   version,
   document,

@@ -176,7 +176,7 @@ async function judgeAll(
       profileIds: paid.map(({ profile_id }) => profile_id),
       holders: payments.map(({ payment }) => payment),
     })
-    for (const one of facts.values()) one.identities = holders.identitiesOf(one.payment)
+    for (const paid of facts.values()) paid.identities = holders.identitiesOf(paid.payment)
   }
   if (policy.readsAddressBook) await readEntries(tx, policies.rows, customerId, [...facts.values()])
   const windows = new Windows()
@@ -184,16 +184,16 @@ async function judgeAll(
   wantWindows(windows, facts, 'LATE')
   windows.beginEmpty()
   const judged: Judged[] = []
-  for (const [index, one] of payments.entries()) {
+  for (const [index, tried] of payments.entries()) {
     // Other requests go on in between.
     if (index % AT_A_TIME === 0) await setImmediate()
-    const now = momentAt(one.row.created_at)
+    const now = momentAt(tried.row.created_at)
     const counts: Count[] = []
-    const values = valuesOf(one.row, prices)
-    const rule = decidingRule(facts.get(one)!, values, now, counts)
-    const outcome = outcomeOf(rule, policy, one.row)
+    const values = valuesOf(tried.row, prices)
+    const rule = decidingRule(facts.get(tried)!, values, now, counts)
+    const outcome = outcomeOf(rule, policy, tried.row)
     if (outcome !== 'BLOCKED') countIn(counts, now)
-    judged.push({ paid: one.row, usd: values.in('USD'), rule, outcome })
+    judged.push({ paid: tried.row, usd: values.in('USD'), rule, outcome })
   }
   return judged
 }
@@ -234,8 +234,8 @@ function outcomesOf({ rules }: PolicyDocument, judged: readonly Judged[]): Tried
     (['ALLOWED', 'APPROVAL', 'BLOCKED'] as const).flatMap((outcome): TriedOutcome[] => {
       const own = groups.get(`${outcome} ${id ?? ''}`)
       if (own === undefined) return []
-      const paid = own.map((one) => one.paid)
-      const usd = own.reduce((sum, one) => sum + (one.usd ?? 0n), 0n)
+      const paid = own.map(({ paid }) => paid)
+      const usd = own.reduce((sum, { usd }) => sum + (usd ?? 0n), 0n)
       const newest = paid.slice(-NAMED_MAX).reverse()
       return [
         {

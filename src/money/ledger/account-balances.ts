@@ -1,9 +1,9 @@
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { transaction } from '../../db/database.ts'
+import { transaction, type Database } from '../../db/database.ts'
 import { readHorizon } from '../../db/horizon.ts'
 import type { Moment } from '../../db/ids.ts'
-import type { Nodes } from '../../db/nodes.ts'
+import { partsOf } from '../../db/parts.ts'
 
 const FIGURES = ['opening', 'debit', 'credit', 'closing'] as const
 
@@ -17,21 +17,21 @@ type AccountBalance = Record<'account' | 'asset' | (typeof FIGURES)[number], str
 export type LedgerBalances = Record<'from' | 'to', string> & Record<'items' | 'sums', AccountBalance[]>
 
 /**
- * Sums the entries of each account within a time, and those before it: of all customers and of the platform, or of one customer.
- * The time ends at the horizon of all nodes at the latest, below which no entry can appear any more: so the answer stays true. It
- * reads every entry. Throws `HorizonUnknown`.
+ * Sums the entries of each account within a time, and those before it: of all customers and of the platform, or of one
+ * customer. The time ends at the horizon of the whole database at the latest, below which no entry can appear any more: so
+ * the answer stays true. It reads every entry. Throws `HorizonUnknown`.
  */
 export async function readLedgerBalances(
-  { shared, list }: Pick<Nodes, 'shared' | 'list'>,
+  db: Database,
   asked: { from: Moment; to: Moment },
   customerId?: string,
 ): Promise<LedgerBalances> {
-  const horizons = await Promise.all(list().map(({ db }) => readHorizon(db)))
-  const earlier = (one: Moment, other: Moment) => (other.micros < one.micros ? other : one)
+  const horizons = await Promise.all(partsOf(db).map((part) => readHorizon(part.db)))
+  const earlier = (a: Moment, b: Moment) => (b.micros < a.micros ? b : a)
   const last = horizons.reduce(earlier, asked.to)
   const [from, to] = [earlier(asked.from, last).text, last.text]
   const rows = await transaction(
-    shared,
+    db,
     async (tx) => {
       // The only plan: no index has all accounts in the order of time, and each would cost every withdrawal.
       await tx.query('set local enable_seqscan = on')
@@ -58,6 +58,6 @@ export async function readLedgerBalances(
   for (const row of rows)
     for (const name of FIGURES)
       row[name] = formatAmount(parseStoredAmount(row[name], decimalsOf(row.asset)), decimalsOf(row.asset))
-  const of = (isSum: boolean) => rows.filter(({ account }) => (account === 'all') === isSum)
-  return { from, to, items: of(false), sums: of(true) }
+  const itemsWhere = (isSum: boolean) => rows.filter(({ account }) => (account === 'all') === isSum)
+  return { from, to, items: itemsWhere(false), sums: itemsWhere(true) }
 }

@@ -1,15 +1,11 @@
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { problem } from '../../contract/problems.ts'
-import { arrayLiteral, inOrder, type Transaction } from '../../db/database.ts'
-import {
-  IS_OUTDATED,
-  keyOfBalance,
-  macOfBalance,
-  objectionToBalance,
-  OUTDATED,
-} from '../../audit/balance-macs.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import { inOrder, type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
+import { keyOfBalance, macOfBalance, objectionToBalance } from '../../audit/balance-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
+import { IS_OUTDATED, OUTDATED } from './sealed-balances.ts'
 
 export interface BalanceKey {
   profile_id: string

@@ -10,7 +10,8 @@ import { runs } from '../../../test/seed.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { ASSETS, decimalsOf } from '../../contract/assets/catalogue.ts'
 import { convertible, inUnitsOf, onProfileAs } from './conversion.ts'
-import { onPlatform, onProfile, requireBalanced } from './entries.ts'
+import { requireBalanced } from './balanced.ts'
+import { onPlatform, onProfile } from './entries.ts'
 
 const SYMBOLS = ASSETS.map(({ symbol }) => symbol)
 const USD_AND_ITS_COINS = ['USD', 'USDP', 'PYUSD', 'USDG']

@@ -1,5 +1,4 @@
-import { strict as assert } from 'node:assert'
-import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { LedgerEvent } from '../../audit/audit.ts'
@@ -74,13 +73,3 @@ export const coldEntries = (network: CryptoNetwork, asset: string, left: bigint)
   onPlatform(`cold:${network}`, asset, -left),
   onPlatform(`custody:${network}`, asset, left),
 ]
-
-/** Throws an assertion unless the assets exist and the entries sum to zero for each. */
-export function requireBalanced(entries: Entry[]): void {
-  const sums = new Map<string, bigint>()
-  for (const { asset, amount } of entries) sums.set(asset, (sums.get(asset) ?? 0n) + amount)
-  for (const [asset, sum] of sums) {
-    decimalsOf(asset)
-    assert(sum === 0n, `a ledger transaction must balance: ${asset} sums to ${sum}`)
-  }
-}

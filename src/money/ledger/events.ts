@@ -1,4 +1,5 @@
-import { arrayLiteral, type Transaction } from '../../db/database.ts'
+import { type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { idsAt, type Moment } from '../../db/ids.ts'
 import { insertOf, sendTogether } from '../../db/together.ts'
 

@@ -1,15 +1,17 @@
 import { formatAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { arrayLiteral, type Transaction } from '../../db/database.ts'
+import { type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { insertOf, sendTogether, type Bound, type StatementPart } from '../../db/together.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { momentAt, PLATFORM_ID, type Moment } from '../../db/ids.ts'
 import { recordMoneyMoved, type MoneyMoved, type LedgerEvent } from '../../audit/audit.ts'
-import { ownRowMacs } from '../../audit/row-macs.ts'
+import { ownRowMacs } from '../../audit/sealed-rows.ts'
 import { Balances, lockBalances, MADE_BALANCES, type BalanceKey, type ReadBeside } from './balances.ts'
 import { NEW_EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
-import { requireBalanced, type Entry, type Posting } from './entries.ts'
+import { requireBalanced } from './balanced.ts'
+import type { Entry, Posting } from './entries.ts'
 import { metadataOf } from './transfer-metadata.ts'
 import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer, type Transfer } from './transfer.ts'
 
@@ -126,11 +128,11 @@ export class LedgerTransaction {
     origin: { actor, request_id, ip },
     action = ACTION_OF[event],
   }: Posting): MoneyMoved {
-    const isSame = (one: MoneyMoved) =>
-      one.actor.id === actor.id &&
-      one.actor.type === actor.type &&
-      one.action === action &&
-      one.event === event
+    const isSame = (open: MoneyMoved) =>
+      open.actor.id === actor.id &&
+      open.actor.type === actor.type &&
+      open.action === action &&
+      open.event === event
     let moved = this.#moved.find(isSame)
     if (moved === undefined) {
       moved = { actor, action, event, transferIds: [], requestIds: [], ips: [] }
@@ -152,9 +154,9 @@ export class LedgerTransaction {
   #hashedColumns(moved: MoneyMoved, columns: readonly string[]): string[] {
     const hashed = Object.keys(this.#rows).flatMap((name, index) => (name === 'event' ? [] : [index]))
     if (this.#moved.length === 1) return hashed.map((index) => columns[index]!)
-    const all = Object.values(this.#rows)
+    const rows = Object.values(this.#rows)
     return hashed.map((index) =>
-      arrayLiteral(all[index]!.filter((_, entry) => this.#movedOf[entry] === moved)),
+      arrayLiteral(rows[index]!.filter((_, entry) => this.#movedOf[entry] === moved)),
     )
   }
 
@@ -226,7 +228,7 @@ const INSERT_EVENTS = insertOf('insert into events', {
   fixed: { is_test: 'false' },
 })
 
-// Without a join, the statement looks each balance up by its key whatever the statistics, and takes Citus' fast path. All of
+// Without a join, the statement looks each balance up by its key whatever the statistics. All of
 // these balances exist and are locked. Where a version is not the one that was read, a division by zero ends the transaction.
 const MOVE_BALANCES: StatementPart = {
   // The name is short: PostgreSQL cuts the names of joined parts after 63 characters.

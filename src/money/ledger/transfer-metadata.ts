@@ -1,4 +1,5 @@
-import { arrayLiteral, inOrder, type Transaction } from '../../db/database.ts'
+import { inOrder, type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { arraysOf, grouped } from '../../db/rows.ts'
 import { insertOf, sendTogether, type Bound } from '../../db/together.ts'
 import type { Transfer } from './transfer.ts'

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { arrayLiteral, type Queryable } from '../../db/database.ts'
+import { type Queryable } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { presentOf } from '../../db/rows.ts'
 import {
   Amount,
@@ -92,7 +93,6 @@ export type TransferRow = { [K in keyof Transfer]: Transfer[K] | null } & Pick<T
     beneficiary?: Record<string, unknown> | null
   }
 
-/** The record as the contract writes it: absent fields are omitted. */
 export function transferToWire({ beneficiary: _, ...row }: TransferRow): Transfer {
   return presentOf(row) as Transfer
 }
@@ -107,7 +107,6 @@ const BANK_REFERENCE = `
     (select s.crypto_tx_hash from seen_deposits s
      where s.customer_id = $1 and s.transfer_id = t.id and s.network = 'WIRE')) end as bank_reference`
 
-/** The columns of a transfer, for `select`. */
 export const TRANSFER_COLUMNS = Object.keys(Transfer.properties)
   .map((name) => (name === 'bank_reference' ? BANK_REFERENCE : `t.${name}`))
   .join(', ')

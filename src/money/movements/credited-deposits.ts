@@ -5,8 +5,9 @@ import type { Arrival } from './seen-deposits.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /**
- * The outputs and logs that were credited. Their rows are inserted with the entries, and the service's role can neither change
- * nor delete them. Whoever has that role can reset a deposit and its transfer, but cannot have the deposit credited again.
+ * The outputs and logs that were credited. Their rows are inserted with the entries, and the service's role can neither
+ * change nor delete them. Whoever has that role can reset a deposit and its transfer, but cannot have the deposit credited
+ * again.
  */
 export const CREDITED_DEPOSITS: RecordKind<never, never, Transfer> = {
   read: () => Promise.reject(new Error('a deposit is credited once by a constraint, without a look')),

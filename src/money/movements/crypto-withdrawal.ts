@@ -73,8 +73,8 @@ export function listedAt(
 }
 
 /**
- * Returns the canonical form of an address that withdrawals can be paid to. Throws unsupported-address for any other text, and
- * for an address where the money, or this asset, would be lost. `field` is the client's name for the address.
+ * Returns the canonical form of an address that withdrawals can be paid to. Throws unsupported-address for any other text,
+ * and for an address where the money, or this asset, would be lost. `field` is the client's name for the address.
  */
 export function payableAddress(
   {

@@ -1,4 +1,4 @@
-import type { Actor, Origin } from '../../contract/actor.ts'
+import type { Origin } from '../../contract/actor.ts'
 import type { BalanceKey } from '../ledger/balances.ts'
 import type { Entry } from '../ledger/entries.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
@@ -7,6 +7,7 @@ import type { Holder } from '../records/holders.ts'
 import type { Change, RecordKind, Need } from '../records/need.ts'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
+import type { RequiredApproval } from '../../audit/withdrawal-macs.ts'
 
 /** The values that a movement's decision may use, all read beforehand. */
 export interface View {
@@ -18,26 +19,14 @@ export interface View {
   get: <Key, Value, C>(kind: RecordKind<Key, Value, C>, key: Key) => Value | undefined
 }
 
-/** The approvers that a withdrawal requires. Its MAC covers them. */
-export interface TransferApproval {
-  id: string
-  required: number
-  role: string
-  rule_id: string | null
-  policy_version: number
-  initiator: Actor
-  deadline: string
-}
-
 export type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
 
-/** A transfer to record and the entries to post. */
 export interface Leg extends NewTransfer {
   entries: Entry[]
   /** The bank account that a wire pays; its MAC covers it. */
   payee?: Payee | undefined
   /** The approvers that a withdrawal needs; its MAC covers it. */
-  approval?: TransferApproval | undefined
+  approval?: RequiredApproval | undefined
 }
 
 /** The result of a movement: its transfer and entries, and further changes. */
@@ -49,13 +38,12 @@ export interface Decision extends Leg {
   isOnRecord?: true | undefined
 }
 
-/** Returns the legs of a decision: one, or the two of an internal transfer. */
 export const legsOf = (decision: Decision): Leg[] =>
   decision.otherLeg === undefined ? [decision] : [decision, decision.otherLeg]
 
 /** Returns the value of the first change of this kind in a decision; undefined without one. */
 export function changeOf<Key, Value, C>(decision: Decision, kind: RecordKind<Key, Value, C>): C | undefined {
-  const found = decision.changes?.find((one) => one.kind === kind)
+  const found = decision.changes?.find((change) => change.kind === kind)
   return found?.value as C | undefined
 }
 
@@ -78,7 +66,6 @@ export interface Payment extends Holder {
   destination: string
 }
 
-/** One request to move money. */
 export interface Movement {
   origin: Origin
   /** Unique among the customer's transfers: a repeat is answered with the first transfer (already-exists). */

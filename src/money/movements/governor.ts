@@ -16,8 +16,8 @@ export type Govern = (batch: GovernedBatch) => Governor
 /** Applies the policy of a customer to one batch of its payments (API behaviour, Policy), for the pipeline. */
 export interface Governor {
   /**
-   * Locks and reads what the customer's last known policy needs, in the round trip of the balances. Call it after the statement
-   * that locks the balances was sent. It decides nothing.
+   * Locks and reads what the customer's last known policy needs, in the round trip of the balances. Call it after the
+   * statement that locks the balances was sent. It decides nothing.
    */
   readEarly(): Promise<void>
   /** Reads the policy at this place (`POLICY_PLACE`), and what else the payments need. Called once the balances are locked. */

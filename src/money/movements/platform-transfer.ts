@@ -41,11 +41,11 @@ const turns = new Map<string, { waiting: number; last: Promise<unknown> }>()
  * shows only to somebody who could pay it; not-found for an unknown or deactivated receiver.
  */
 export async function transferToCustomer(
-  shared: Database,
+  db: Database,
   ledger: Ledger,
   asked: PlatformTransfer,
 ): Promise<Transfer> {
-  const receiver = await findReceiver(shared, asked.to_profile_id)
+  const receiver = await findReceiver(db, asked.to_profile_id)
   if (receiver === asked.customer_id)
     throw problem.badRequest(
       'to_profile_id is a profile of your own: use POST /v2/transfer/internal',
@@ -55,7 +55,7 @@ export async function transferToCustomer(
     await ledger.submit(asked.customer_id, { ...sidesOf(asked, '').debit, dryRun: true })
     throw problem.notFound('profile', asked.to_profile_id)
   }
-  return inTurn(asked.customer_id, () => postBoth(shared, ledger, asked, receiver))
+  return inTurn(asked.customer_id, () => postBoth(db, ledger, asked, receiver))
 }
 
 async function inTurn<T>(customerId: string, work: () => Promise<T>): Promise<T> {
@@ -75,7 +75,7 @@ async function inTurn<T>(customerId: string, work: () => Promise<T>): Promise<T>
 }
 
 async function postBoth(
-  shared: Database,
+  db: Database,
   { govern }: Ledger,
   asked: PlatformTransfer,
   receiver: string,
@@ -88,7 +88,7 @@ async function postBoth(
       { customerId: receiver, movement: credit },
     ].sort((a, b) => (a.customerId < b.customerId ? -1 : 1))
     try {
-      return await transaction(shared, async (tx) => {
+      return await transaction(db, async (tx) => {
         let sent: Transfer | undefined
         for (const { customerId, movement } of sides) {
           const { outcomes } = await post(tx, customerId, [movement], { govern, lookUpRefIds: true })
@@ -175,8 +175,8 @@ function requireReceiver({ requireOpen }: View, profileId: string): void {
 }
 
 /** Returns the customer that has this profile, of all customers; undefined if no such profile is open. */
-async function findReceiver(shared: Database, profileId: string): Promise<string | undefined> {
-  const { rows } = await shared.query<{ customer_id: string }>({
+async function findReceiver(db: Database, profileId: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ customer_id: string }>({
     name: 'receiver of a transfer',
     text: 'select customer_id from profiles where id = $1 and deactivated_at is null',
     values: [profileId],

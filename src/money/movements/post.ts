@@ -9,8 +9,7 @@ import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
 import { Holders } from '../records/holders.ts'
 import type { AnyKind, Change, KnownRecords, Need } from '../records/need.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
-import { addMacs } from '../../audit/withdrawal-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { standingBeside } from '../records/standing.ts'
 import { insertTraces, type NewTrace } from '../records/traces.ts'
 import {
@@ -24,6 +23,7 @@ import {
 } from './decision.ts'
 import type { Govern, Governor } from './governor.ts'
 import { preferExisting, refIdsOf, requireNew } from './repeated-ref-id.ts'
+import { addMacs } from './accepted-withdrawals.ts'
 
 export interface PostOptions {
   /** Makes the MACs of withdrawals. Withdrawals accepted without it are never signed. */

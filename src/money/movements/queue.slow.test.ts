@@ -24,11 +24,12 @@ import {
   movedBy,
   ROW_MACS,
   type TestDatabase,
+  ownDatabase,
 } from '../../../test/support.ts'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { insertAccount } from '../../resources/accounts/create-account.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../records/customer.ts'
 import {
   connectionLost,
   openDatabase,
@@ -53,13 +54,8 @@ import { FEE_QUOTES } from '../records/fee-quotes.ts'
 import { change, need } from '../records/need.ts'
 import { verify } from '../verify/verify.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await cloneDatabase()
-  db = database.db
-})
-afterAll(() => database.drop())
+const database = await ownDatabase()
+const { db } = database
 
 // ---------------------------------------------------------------------------------------------- what is submitted
 
@@ -134,18 +130,15 @@ async function newTenant(): Promise<Tenant> {
   return { customer_id, profiles: [...profiles, foreign.profile_id], quotes: [...quotes, foreign.quote_id] }
 }
 
-let foreign: { profile_id: string; quote_id: string }
-beforeAll(async () => {
-  const { profile_id, customer_id } = await createCustomer(db, 'Another')
-  const quote_id = newId(await transaction(db, readClock))
-  await db.query(
-    `insert into fee_quotes (customer_id, id, asset, crypto_network, destination_address, fee, amount, expires_at,
+const { profile_id, customer_id } = await createCustomer(db, 'Another')
+const quote_id = newId(await transaction(db, readClock))
+await db.query(
+  `insert into fee_quotes (customer_id, id, asset, crypto_network, destination_address, fee, amount, expires_at,
                              created_at)
      values ($1, $2, 'BTC', 'BITCOIN', 'any', 1, 1, clock_timestamp() + interval '1 hour', clock_timestamp())`,
-    [customer_id, quote_id],
-  )
-  foreign = { profile_id, quote_id }
-})
+  [customer_id, quote_id],
+)
+const foreign: { profile_id: string; quote_id: string } = { profile_id, quote_id }
 
 const refIdOf = ({ ref }: Command) => (ref === undefined ? undefined : REF_IDS[ref]!)
 const balanceAssetOf = ({ kind, asset, fromUsd }: Command) =>

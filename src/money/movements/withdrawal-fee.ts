@@ -18,12 +18,8 @@ import {
 import type { Orchestration } from '../records/orchestration.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { newestUsdPrices, usdPrices } from '../records/usd-prices.ts'
-import {
-  FEE_MARGIN_DECIMALS,
-  type NetworkAdapter,
-  type NetworkFee,
-  type Networks,
-} from '../../networks/network.ts'
+import { FEE_MARGIN_DECIMALS, type NetworkAdapter, type Networks } from '../../networks/network.ts'
+import { type NetworkFee } from '../../networks/moved-on-chain.ts'
 import { DestinationRefused, NodeFailure } from '../../networks/node-failure.ts'
 
 /**

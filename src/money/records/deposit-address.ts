@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { forAll, inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
@@ -16,11 +16,17 @@ import {
 } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
+import {
+  DEPOSIT_ADDRESS_COLUMNS,
+  storeDepositAddress,
+  type DepositAddressRow,
+} from '../../networks/deposit-addresses.ts'
 import { placeKey, type AreGiven } from '../../networks/given-addresses.ts'
+import { readCursor, startCursor } from '../../networks/network-cursors.ts'
 import type { Networks } from '../../networks/network.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
 import { requireMayDeposit } from './holders.ts'
-import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { lockOpenProfile } from './profile.ts'
 import { audited } from '../../audit/audited.ts'
 import { requireRoom } from './record-limits.ts'
@@ -50,14 +56,6 @@ export const DepositAddress = NamedObject('DepositAddress', {
   created_at: Timestamp('Creation time.'),
 })
 export type DepositAddress = Static<typeof DepositAddress>
-
-type Absent = 'ref_id' | 'identity_id' | 'account_id' | 'metadata'
-export type DepositAddressRow = Omit<DepositAddress, Absent | 'compatible_crypto_networks'> & {
-  [K in Absent]: DepositAddress[K] | null
-}
-
-export const DEPOSIT_ADDRESS_COLUMNS = `id, customer_id, profile_id, crypto_network, address, conversion_target_asset,
-  ref_id, identity_id, account_id, metadata, created_at`
 
 export const depositAddressToWire = (networks: Networks, row: DepositAddressRow): DepositAddress => ({
   ...presentOf(row),
@@ -96,14 +94,14 @@ export interface NewDepositAddress {
 /**
  * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the ref_id,
  * not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not withdraw. Without
- * `origin`, the caller records the change. `cursors` is the database of the networks' cursors, where that is another one.
+ * `origin`, the caller records the change.
  */
 export async function insertDepositAddress(
   db: Database | Transaction,
   { networks, rowMacs }: { networks: Networks; rowMacs: RowMacs },
   customerId: string,
   body: NewDepositAddress,
-  { origin, cursors = db }: { origin?: Origin; cursors?: Queryable } = {},
+  { origin }: { origin?: Origin } = {},
 ): Promise<DepositAddress> {
   const adapter = networks.get(body.crypto_network)
   if (adapter?.newDepositAddress === undefined) {
@@ -121,7 +119,7 @@ export async function insertDepositAddress(
       await requireMayDeposit(db, customerId, body)
       await requireRoomForAddress(db, customerId, body.profile_id)
       for (const network of readNetworks(networks, body.crypto_network))
-        await beginReading(cursors, networks, network)
+        await beginReading(forAll(db), networks, network)
       // A node that gives addresses may be slow, so it is asked before the transaction begins.
       const addressFor = await adapter.newDepositAddress!(body.crypto_network).catch((error: unknown) => {
         if (!(error instanceof NodeFailure)) throw error
@@ -133,32 +131,24 @@ export async function insertDepositAddress(
         const now = await readClock(tx)
         const id = newId(now)
         const { address, derivation, keep } = addressFor(id)
-        const { rows } = await tx.query<DepositAddressRow>(
-          `
-      insert into deposit_addresses (customer_id, id, created_at, profile_id, crypto_network, address,
-                                     conversion_target_asset, ref_id, identity_id, account_id, metadata, derivation)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-      returning ${DEPOSIT_ADDRESS_COLUMNS}`,
-          [
-            customerId,
-            id,
-            now.text,
-            body.profile_id,
-            body.crypto_network,
-            address,
-            body.conversion_target_asset ?? 'NO_CONVERSION',
-            body.ref_id,
-            body.identity_id,
-            body.account_id,
-            body.metadata,
-            derivation,
-          ],
-        )
+        const row = await storeDepositAddress(tx, now, {
+          id,
+          customer_id: customerId,
+          profile_id: body.profile_id,
+          crypto_network: body.crypto_network,
+          address,
+          derivation,
+          conversion_target_asset: body.conversion_target_asset ?? 'NO_CONVERSION',
+          ref_id: body.ref_id ?? null,
+          identity_id: body.identity_id ?? null,
+          account_id: body.account_id ?? null,
+          metadata: body.metadata ?? null,
+        })
         await keep?.(tx, customerId)
         await rowMacs.seal(tx, 'deposit_addresses', customerId, id)
         if (origin !== undefined)
           recordChanges(tx, customerId, now, [audited(origin, 'deposit_address.create', id)])
-        return depositAddressToWire(networks, rows[0]!)
+        return depositAddressToWire(networks, row)
       })
     },
   })
@@ -189,22 +179,11 @@ async function requireRoomForAddress(db: Queryable, customerId: string, profileI
 async function beginReading(db: Queryable, networks: Networks, network: CryptoNetwork): Promise<void> {
   const adapter = networks.get(network)
   if (adapter?.initialCursor === undefined) return
-  const { rows } = await db.query<{ cursor: string }>(
-    'select cursor from network_cursors where network = $1',
-    [network],
-  )
-  const known = rows[0]?.cursor ?? null
-  const cursor = await adapter.initialCursor(known).catch((error: unknown) => {
+  const { cursor: known } = await readCursor(db, network)
+  const cursor = await adapter.initialCursor(known ?? null).catch((error: unknown) => {
     throw problem.unavailable(`the node of ${network} does not answer; no address was created`, error)
   })
-  if (cursor === undefined) return
-  await db.query(
-    `
-    insert into network_cursors (network, cursor, updated_at) values ($1, $2, clock_timestamp())
-    on conflict (network) do update set cursor = excluded.cursor, updated_at = excluded.updated_at
-    where network_cursors.cursor = $3`,
-    [network, cursor, known],
-  )
+  if (cursor !== undefined) await startCursor(db, network, cursor, known)
 }
 
 async function selectByRefId(db: Queryable, macs: RowMacs, customerId: string, refId: string | undefined) {

@@ -2,11 +2,12 @@ import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { Free, NamedObject, Network, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { arrayLiteral, type Queryable } from '../../db/database.ts'
+import { type Queryable } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { NewEvent } from '../ledger/events.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
-import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 
 /** Facts about the owner of an address, for the travel rule. They are kept as they were sent. */
 export const TravelRuleMetadata = Type.Object({}, { ...Free, description: 'Facts for the travel rule.' })
@@ -49,7 +50,7 @@ export interface KnownEntry {
 /**
  * In SQL: whether the address of this row may be paid by its id. The service's role can write the status. It can neither write
  * the end of the cooling time, which is fixed when the address is made, nor remove the record of a rejection. The MAC of the row
- * proves that Bursar made it. The customer is `$1`: Citus finds the shard of a subquery among the columns by a constant alone.
+ * proves that Bursar made it. The customer is `$1` (rule 1 of src/db/distribution.ts).
  */
 export const isPayable = (row: string): string => `(
   ${row}.status = 'APPROVED' and coalesce(${row}.cooling_until <= clock_timestamp(), true)

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import type { RecordKind } from './need.ts'
-import { ownRowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
 
 /**
  * A guaranteed fee (API behaviour, Withdrawal fees): good until it expires, for one withdrawal of at most the quoted

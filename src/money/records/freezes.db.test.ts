@@ -2,24 +2,19 @@
  * Withdrawals from a frozen customer or profile are refused in the ledger's transaction: 403 `disabled`, and nothing
  * changes. Deposits are still credited. A freeze of a network or of the whole platform refuses nothing: withdrawals wait.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   credit,
   newCustomer,
-  startTestService,
   ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
   withdrawalOf,
+  ownTestService,
 } from '../../../test/support.ts'
 import { freeze, selectFreezes, unfreeze, type FreezeTarget } from './freezes.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 /** Tries each way to withdraw from the default profile, and returns the answers. */
 async function takeOut(customer: TestCustomer, other: string) {

@@ -13,7 +13,7 @@ import { PLATFORM_ID } from '../../db/ids.ts'
 import { orElse, warn, type Finding } from '../../finding.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { holds } from '../../audit/freeze-ends.ts'
-import { ownRowMacs, RowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, RowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { holdersOf, shareLock } from '../../db/locks.ts'
 
@@ -25,11 +25,10 @@ export type FreezeTarget =
   | { kind: 'PROFILE'; customer_id: string; profile_id: string }
 
 /**
- * The reason of a freeze. OPERATOR: a person froze it. DISABLED: the customer is disabled, and gets no access tokens either. The
- * worker sets the other reasons, and an operator lifts them once the cause is known. REORGANISATION: a chain removed blocks
- * deeper than the required confirmations. CUSTODY_SHORT: more is credited than is in custody. NETWORK_FEES: a day's network fees
- * are out of proportion to the fees taken. NODES_DISAGREE: two nodes report different data. WITHDRAWALS_FAIL: signed transactions
- * have failed, and no recipient can have caused that.
+ * The reason of a freeze. OPERATOR: a person froze it. DISABLED: the customer is disabled, and gets no access tokens either.
+ * The worker sets the other reasons, and an operator lifts them once the cause is known. REORGANISATION: a chain removed
+ * blocks deeper than the required confirmations. CUSTODY_SHORT: more is credited than is in custody. NETWORK_FEES: they are out
+ * of proportion to the fees taken. WITHDRAWALS_FAIL: transactions have failed, and no recipient can have caused that.
  */
 export const FREEZE_REASONS = [
   'OPERATOR',
@@ -52,9 +51,8 @@ export interface Freeze {
 }
 
 /**
- * Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. On a cluster,
- * the freeze of a customer or profile needs the customer's node. A freeze of a network or of everything needs the coordinator
- * only: where the node of the platform's audit log is unreachable, `recordWaitingFreezes` records the freeze later.
+ * Freezes a target. Freezing it again for the same reason keeps the first detail. A freeze of a network or of everything waits
+ * for no customer's part of the database: `recordWaitingFreezes` puts it into the audit log later.
  */
 export async function freeze(
   db: Database | Transaction,
@@ -111,8 +109,8 @@ async function insert(
 }
 
 /**
- * Lifts a target's freezes for one reason, or all of them, and gives each end its MAC. An end that was written without the master
- * key did not lift its freeze, and now does. Returns the number of lifted freezes.
+ * Lifts a target's freezes for one reason, or all of them, and gives each end its MAC. An end that was written without the
+ * master key did not lift its freeze, and now does. Returns the number of lifted freezes.
  */
 export async function unfreeze(
   db: Database | Transaction,
@@ -123,11 +121,13 @@ export async function unfreeze(
 ): Promise<number> {
   return inTransaction(db, async (tx) => {
     const kept = await lock(tx, target)
-    const held = kept.filter((one) => (reason === null || one.reason === reason) && isHeld(one, macs))
-    for (const one of held) {
-      await lift(tx, macs, target, one)
-      if (one.unrecorded) await recordFreeze(tx, one.unrecorded, target, one.reason, 'after')
-      await recordFreeze(tx, origin, target, one.reason, 'before')
+    const held = kept.filter(
+      (freeze) => (reason === null || freeze.reason === reason) && isHeld(freeze, macs),
+    )
+    for (const freeze of held) {
+      await lift(tx, macs, target, freeze)
+      if (freeze.unrecorded) await recordFreeze(tx, freeze.unrecorded, target, freeze.reason, 'after')
+      await recordFreeze(tx, origin, target, freeze.reason, 'before')
     }
     return held.length
   })
@@ -187,8 +187,8 @@ async function lift(
 }
 
 /**
- * Records in the audit log the freezes that were placed while the node of the platform's audit log was unreachable. Returns their
- * number.
+ * Records in the audit log the freezes that were placed while the node of the platform's audit log was unreachable. Returns
+ * their number.
  */
 export async function recordWaitingFreezes(db: Database): Promise<number> {
   return transaction(db, async (tx) => {
@@ -255,25 +255,26 @@ interface FreezeFilter {
 }
 
 /**
- * Reads the freezes that hold, oldest first; without a filter, all. An end counts with its MAC alone, and the detail says if it is
- * forged. On a cluster, the freezes of one customer are on its node. With `macs: null`, a process without a master key takes each end.
+ * Reads the freezes that hold, oldest first; without a filter, all. An end counts with its MAC alone, and the detail says if
+ * it is forged. The freezes of a customer are in its part of the database. With `macs: null`, a process without a master key
+ * takes each end.
  */
 export async function selectFreezes(
   db: Queryable,
-  of?: FreezeFilter,
+  filter?: FreezeFilter,
   macs?: RowMacs | null,
 ): Promise<Freeze[]> {
-  const { platform = [], customerIds = [], ids } = of ?? {}
+  const { platform = [], customerIds = [], ids } = filter ?? {}
   const none = { rows: [] as KeptFreeze[] }
   const [{ rows }, { rows: ofCustomers }] = await inOrder([
-    of === undefined
+    filter === undefined
       ? db.query<KeptFreeze>(SELECT)
       : platform.length === 0
         ? none
         : db.query<KeptFreeze>(`${SELECT} where kind in ('ALL', 'NETWORK') and subject = any ($1)`, [
             platform,
           ]),
-    of === undefined
+    filter === undefined
       ? db.query<KeptFreeze>(SELECT_OF_CUSTOMERS)
       : customerIds.length === 0
         ? none
@@ -292,7 +293,7 @@ export const isFrozenFor = async (
   db: Queryable,
   target: FreezeTarget,
   reason: FreezeReason,
-): Promise<boolean> => (await selectFreezesOf(db, target)).some((one) => one.reason === reason)
+): Promise<boolean> => (await selectFreezesOf(db, target)).some((freeze) => freeze.reason === reason)
 
 /** Reads the freezes of one target (`selectFreezes`). */
 export const selectFreezesOf = (db: Queryable, target: FreezeTarget): Promise<Freeze[]> =>
@@ -323,8 +324,8 @@ export interface Signs {
 }
 
 /**
- * Reads the freezes that block signing (`freezesOf`). A freeze that is added later waits for this transaction (`signingEnds`). So
- * nothing is signed once the freeze command has returned.
+ * Reads the freezes that block signing (`freezesOf`). A freeze that is added later waits for this transaction
+ * (`signingEnds`). So nothing is signed once the freeze command has returned.
  */
 export async function freezesOfSigning(tx: Transaction, signs: Signs): Promise<Freeze[]> {
   // The statements after this one see everything that was committed while this one waited.
@@ -374,12 +375,12 @@ const TOLD_MAX = 5
 
 export async function checkFreezes(db: Queryable, masterKeys: MasterKeys | undefined): Promise<Finding[]> {
   const freezes = await selectFreezes(db, undefined, masterKeys ? new RowMacs(masterKeys) : null)
-  const told = freezes.slice(0, TOLD_MAX).map((one) => `${describeFreeze(one)} (since ${one.created_at})`)
+  const told = freezes.slice(0, TOLD_MAX).map((kept) => `${describeFreeze(kept)} (since ${kept.created_at})`)
   const more = freezes.length - told.length
   const says = more === 0 ? told : [...told, `${more} more freezes`]
   const advice = 'bursar freeze list; bursar unfreeze, once the cause is known'
   return orElse(
-    says.map((one) => warn(one, advice)),
+    says.map((line) => warn(line, advice)),
     'nothing is frozen',
   )
 }

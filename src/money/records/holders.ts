@@ -66,9 +66,9 @@ export class Holders {
   }
 
   /**
-   * Reads which profiles exist, and the status of the accounts and identities of holders and receivers. A locked balance proves
-   * that its profile exists, and a deactivation waits for it. Beside `locked` ones, each other profile is locked. Without them,
-   * each is merely looked up.
+   * Reads which profiles exist, and the status of the accounts and identities of holders and receivers. A locked balance
+   * proves that its profile exists, and a deactivation waits for it. Beside `locked` ones, each other profile is locked.
+   * Without them, each is merely looked up.
    */
   static async read(
     db: Queryable,
@@ -103,9 +103,10 @@ export class Holders {
   }
 
   /**
-   * Throws, in this order: not-found for a missing profile, account or identity; bad-request for an account and an identity that
-   * do not belong together; disabled where the customer or profile is frozen, the profile is deactivated, or the account, the
-   * profile's account or the identity is DISABLED; identity-verification-required where an identity is not APPROVED.
+   * Throws, in this order: not-found for a missing profile, account or identity; bad-request for an account and an identity
+   * that do not belong together; disabled where the customer or profile is frozen, the profile is deactivated, or the
+   * account, the profile's account or the identity is DISABLED; identity-verification-required where an identity is not
+   * APPROVED.
    */
   requireMayWithdraw({ profile_id, account_id, identity_id, prefix, staysWithCustomer }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)

@@ -1,5 +1,5 @@
 import type { Transaction } from '../../db/database.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 
 /** The records of one kind that a batch of movements has read, with the changes of the movements decided so far. */
 export interface KnownRecords<Key, Value, Change> {

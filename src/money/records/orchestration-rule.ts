@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable } from '../../db/database.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { problem } from '../../contract/problems.ts'
 import type { RecordKind } from './need.ts'
@@ -17,8 +17,10 @@ import {
 } from '../../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { addressAsked, namedBoth } from './destination-address.ts'
-import { ownRowMacs, sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
+import { newId, type Moment } from '../../db/ids.ts'
+import { initiatorOf, type Origin } from '../../contract/actor.ts'
 
 /** What clients call the account that money comes from: its kind, or that of its routing number. Nothing depends on it. */
 const AccountType = OneOf(
@@ -183,6 +185,51 @@ export const RULE_COLUMNS = `id, customer_id, ref_id, profile_id, status, nickna
 
 export const ruleToWire = (row: RuleRow): OrchestrationRule => presentOf(row)
 
+interface NewRule extends Omit<OrchestrationRule, 'id' | 'customer_id' | 'status' | 'destination' | Stamp> {
+  destination: Destination
+  /** The address, instructions or profile that its money comes in by. */
+  sourceId: string
+}
+type Stamp = 'created_at' | 'updated_at'
+
+/** Inserts a rule. A repeated ref_id violates `orchestration_rules_ref_id`, a repeated source `orchestration_rules_source`. */
+export async function storeRule(
+  tx: Transaction,
+  macs: RowMacs,
+  customerId: string,
+  now: Moment,
+  rule: NewRule,
+  origin: Origin,
+): Promise<OrchestrationRule> {
+  const { rows } = await tx.query<RuleRow>(
+    `
+    insert into orchestration_rules (customer_id, id, created_at, updated_at, ref_id, profile_id, status, nickname,
+                                     source_asset, destination_asset, source, destination, source_id,
+                                     identity_id, account_id, created_by)
+    values ($1, $2, $3, $3, $4, $5, 'ACTIVE', $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    returning ${RULE_COLUMNS}`,
+    [
+      customerId,
+      newId(now),
+      now.text,
+      rule.ref_id,
+      rule.profile_id,
+      rule.nickname,
+      rule.source_asset,
+      rule.destination_asset,
+      rule.source,
+      rule.destination,
+      rule.sourceId,
+      rule.identity_id,
+      rule.account_id,
+      initiatorOf(origin),
+    ],
+  )
+  const made = ruleToWire(rows[0]!)
+  await macs.seal(tx, 'orchestration_rules', customerId, made.id)
+  return made
+}
+
 /** Returns what a rule does, for the audit log: where its money comes from and goes to, without the client's texts. */
 export function termsOfRule(rule: OrchestrationRule): object {
   const { profile_id, source_asset, destination_asset, destination } = rule
@@ -233,8 +280,8 @@ interface DepositArrival {
 }
 
 /**
- * The active rule for an incoming deposit, locked against its deletion. The first source that has a rule for the asset decides.
- * The service's role can insert rules and reset deleted ones to ACTIVE: neither counts.
+ * The active rule for an incoming deposit, locked against its deletion. The first source that has a rule for the asset
+ * decides. The service's role can insert rules and reset deleted ones to ACTIVE: neither counts.
  */
 export const ACTIVE_RULES: RecordKind<DepositArrival, OrchestrationRule> = {
   async read(tx, customerId, arrivals) {

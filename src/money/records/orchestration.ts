@@ -7,7 +7,7 @@ import { orchestrationEventType } from '../../contract/event-types.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { TransferStatus } from '../ledger/transfer.ts'
 import type { RecordKind } from './need.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import {
   Amount,
   AssetSymbol,
@@ -112,7 +112,7 @@ export type OrchestrationRow = { [K in keyof Omit<Orchestration, Linked>]: Orche
 }
 type Status = Static<typeof TransferStatus>
 
-/** The columns of an orchestration `o`; `$1` is its customer, which keeps the statement on one shard of a cluster. */
+/** The columns of an orchestration `o`; `$1` is its customer (rule 1 of src/db/distribution.ts). */
 export const ORCHESTRATION_COLUMNS = `o.id, o.profile_id, o.identity_id, o.account_id, o.customer_id, o.ref_id, o.status,
   o.source_asset, o.destination_asset, o.source_amount, o.source_transfer_id, o.destination_transfer_id,
   (select t.status from transfers t
@@ -136,7 +136,6 @@ export function idOfRefId(refId: string): string | undefined {
   return UUID.test(id) && refId === refIdOf(id.toLowerCase()) ? id : undefined
 }
 
-/** The record as the contract writes it: absent fields are omitted. */
 export function orchestrationToWire({
   source_transfer_id,
   source_transfer_status,
@@ -180,10 +179,10 @@ export const ORCHESTRATIONS: RecordKind<string, Orchestration, NewOrchestration>
     // In the order of the unique key: two processes that insert the same ref_ids then wait for each other without a
     // deadlock.
     const sorted = [...started].sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
-    const rows = sorted.map((one) => ({ ...one, mac: macs?.of('orchestrations').make(orderOf(one)) }))
+    const rows = sorted.map((order) => ({ ...order, mac: macs?.of('orchestrations').make(orderOf(order)) }))
     const insert = tx.query({
       name: 'start orchestrations',
-      // On a distributed database, a SELECT from a row of the customer goes straight to the customer's shard.
+      // Selects from a row of the customer (rule 2 of src/db/distribution.ts).
       text: `
       insert into orchestrations (customer_id, id, profile_id, identity_id, account_id, ref_id, source_asset,
                                   destination_asset, source_amount, source_transfer_id, destination_transfer_id,
@@ -212,19 +211,19 @@ export const ORCHESTRATIONS: RecordKind<string, Orchestration, NewOrchestration>
 }
 
 /** The text that an orchestration's MAC covers. `numeric` may have trailing zeros that the decimal string did not have. */
-const orderOf = (one: Orchestration): string => {
-  const { crypto, fiat, profile } = one.destination
+const orderOf = (order: Orchestration): string => {
+  const { crypto, fiat, profile } = order.destination
   return JSON.stringify([
-    one.customer_id,
-    one.id,
-    one.profile_id,
-    one.identity_id ?? null,
-    one.account_id ?? null,
-    one.source_asset,
-    one.destination_asset,
-    one.source_amount.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''),
-    one.source_transfer?.transfer_id ?? null,
-    one.orchestration_rule_id ?? null,
+    order.customer_id,
+    order.id,
+    order.profile_id,
+    order.identity_id ?? null,
+    order.account_id ?? null,
+    order.source_asset,
+    order.destination_asset,
+    order.source_amount.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''),
+    order.source_transfer?.transfer_id ?? null,
+    order.orchestration_rule_id ?? null,
     crypto
       ? [crypto.network, crypto.address]
       : fiat
@@ -235,15 +234,19 @@ const orderOf = (one: Orchestration): string => {
 }
 
 /** Why an orchestration is not what was ordered; undefined when it is. */
-export const objectionToOrder = (macs: RowMacs, one: Orchestration, mac: string | null): string | undefined =>
-  mac === null ? 'it has no MAC' : macs.of('orchestrations').objectionTo(orderOf(one), mac)
+export const objectionToOrder = (
+  macs: RowMacs,
+  order: Orchestration,
+  mac: string | null,
+): string | undefined =>
+  mac === null ? 'it has no MAC' : macs.of('orchestrations').objectionTo(orderOf(order), mac)
 
 /** The orchestrations of a customer that are still to be paid, with what is wrong with their MACs. */
 async function openOrders(
   db: Queryable,
   customerId: string,
   macs: RowMacs,
-): Promise<{ one: Orchestration; mac: string | null; objection: string | undefined }[]> {
+): Promise<{ order: Orchestration; mac: string | null; objection: string | undefined }[]> {
   const { rows } = await db.query<OrchestrationRow & { mac: string | null }>(
     `select ${ORCHESTRATION_COLUMNS}, o.mac from orchestrations o
      where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
@@ -251,8 +254,8 @@ async function openOrders(
     [customerId],
   )
   return rows.map(({ mac, ...row }) => {
-    const one = orchestrationToWire(row)
-    return { one, mac, objection: objectionToOrder(macs, one, mac) }
+    const order = orchestrationToWire(row)
+    return { order, mac, objection: objectionToOrder(macs, order, mac) }
   })
 }
 
@@ -263,7 +266,9 @@ export async function forgedOrders(
   macs: RowMacs,
 ): Promise<{ id: string; objection: string }[]> {
   const orders = await openOrders(db, customerId, macs)
-  return orders.flatMap(({ one: { id }, objection }) => (objection === undefined ? [] : [{ id, objection }]))
+  return orders.flatMap(({ order: { id }, objection }) =>
+    objection === undefined ? [] : [{ id, objection }],
+  )
 }
 
 /**
@@ -280,12 +285,12 @@ export async function sealOrders(
   )
   let sealed = 0
   for (const { customer_id } of customers)
-    for (const { one, mac, objection } of await openOrders(db, customer_id, macs)) {
-      const current = macs.of('orchestrations').make(orderOf(one))
+    for (const { order, mac, objection } of await openOrders(db, customer_id, macs)) {
+      const current = macs.of('orchestrations').make(orderOf(order))
       if (which === 'WITHOUT' ? mac !== null : objection !== undefined || mac === current) continue
       await db.query('update orchestrations set mac = $3 where customer_id = $1 and id = $2', [
         customer_id,
-        one.id,
+        order.id,
         current,
       ])
       sealed++
@@ -334,7 +339,6 @@ export async function endOrchestrations(
   await insertEvents(tx, customerId, now, rows.map(orchestrationEvent))
 }
 
-/** Records the orchestrations that have ended in the audit log. */
 export function recordEnds(
   tx: Transaction,
   customerId: string,

@@ -75,7 +75,6 @@ export async function lockOpenProfile(tx: Transaction, customerId: string, id: s
   if (profile.deactivated_at !== null) throw problem.deactivated(id)
 }
 
-/** Describes a pending transfer, an orchestration under way or an active rule of a profile. */
 export async function useOfProfile(
   db: Queryable,
   customerId: string,

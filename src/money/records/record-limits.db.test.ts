@@ -3,8 +3,8 @@
  * records take too long.
  */
 import { LRUCache } from 'lru-cache'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newCustomer, sharedTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { afterAll, expect, test } from 'vitest'
+import { newCustomer, sharedTestService, type TestCustomer } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { OPERATIONS } from '../../program/app.ts'
 import { RECORD_LIMITS, requireRoom, type RecordLimit } from './record-limits.ts'
@@ -15,18 +15,14 @@ const NAMES = Object.keys(RECORD_LIMITS) as RecordLimit[]
 const lowered = (name: RecordLimit) => (name === 'deposit_addresses' ? 2 * LIMIT : LIMIT)
 const usual = Object.fromEntries(NAMES.map((name) => [name, RECORD_LIMITS[name].most]))
 
-let service: Omit<TestService, 'close'>
-let customer: TestCustomer & { identity_id: string }
 const person = (name: string) => ({ ref_id: name, person_details: { first_name: 'Ada', last_name: 'L' } })
 
-beforeAll(async () => {
-  service = await sharedTestService()
-  // Before the first record: a count is used for a minute.
-  for (const name of NAMES) RECORD_LIMITS[name].most = lowered(name)
-  const made = await newCustomer(service)
-  const { body } = await made.call<{ id: string }>('POST', '/v2/identity/identities', person('the holder'))
-  customer = { ...made, identity_id: body.id }
-})
+const service = await sharedTestService()
+// Before the first record: a count is used for a minute.
+for (const name of NAMES) RECORD_LIMITS[name].most = lowered(name)
+const made = await newCustomer(service)
+const holder = await made.call<{ id: string }>('POST', '/v2/identity/identities', person('the holder'))
+const customer = { ...made, identity_id: holder.body.id }
 afterAll(() => {
   for (const name of NAMES) RECORD_LIMITS[name].most = usual[name]!
 })

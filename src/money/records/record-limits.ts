@@ -3,8 +3,8 @@ import { problem } from '../../contract/problems.ts'
 import type { Queryable } from '../../db/database.ts'
 
 /**
- * The most records of a customer, deleted ones included, of the kinds that stay for ever or that cost work again and again. They
- * stop a runaway client long before it fills a disk (a million profiles with their indexes take 0.3 GB).
+ * The most records of a customer, deleted ones included, of the kinds that stay for ever or that cost work again and again.
+ * They stop a runaway client long before it fills a disk (a million profiles with their indexes take 0.3 GB).
  */
 export const RECORD_LIMITS = {
   profiles: { table: 'profiles', most: 1_000_000 },
@@ -39,8 +39,9 @@ interface Allowance {
 const allowances = new LRUCache<string, Allowance>({ max: COUNTS_MAX })
 
 /**
- * Requires room for another record (API behaviour, Limits). Throws bad-request at the limit. Call it in the transaction of the
- * insertion, where it has one. Counts are rare, so each process may exceed a limit by a thousandth of it, and by the requests under way at once.
+ * Requires room for another record (API behaviour, Limits). Throws bad-request at the limit. Call it in the transaction of
+ * the insertion, where it has one. Counts are rare, so each process may exceed a limit by a thousandth of it, and by the
+ * requests under way at once.
  */
 export async function requireRoom(
   db: Queryable,

@@ -1,7 +1,8 @@
 import { SEALED_END, type Seal } from '../../audit/freeze-ends.ts'
-import { ownRowMacs } from '../../audit/row-macs.ts'
+import { ownRowMacs } from '../../audit/sealed-rows.ts'
 import type { Transaction } from '../../db/database.ts'
 import { CLOCK_AND_OUTDATED, type BesideBalances, type ReadBeside } from '../ledger/balances.ts'
+import { POLICY_PLACE } from './policies.ts'
 
 /** What keeps money from leaving profiles, and what governs it. It is read with the balances, after they are locked. */
 export interface Standing {
@@ -28,7 +29,7 @@ const STANDING = `${CLOCK_AND_OUTDATED}
   select 'FREEZE', subject::text, ${SEALED_END}, lifted_at, mac from customer_freezes r
   where customer_id = $1 and (subject = $1 or subject = any ($2::uuid[]))
   union all
-  (select 'POLICY', version || ' ' || mac, null, null, null from policies
+  (select 'POLICY', ${POLICY_PLACE}, null, null, null from policies
    where customer_id = $1
    order by version desc
    limit 1)`

@@ -1,17 +1,14 @@
 /** Each change of a summary_status to APPROVED, DENIED or DISABLED is one event, of identities and of their accounts. */
 import fc from 'fast-check'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
 import { setIdentityStatus } from '../../resources/identities/set-identity-status.ts'
-import { newCustomer, TEST_ORIGIN, type TestCustomer, sharedTestService } from '../../../test/support.ts'
+import { newCustomer, TEST_ORIGIN, sharedTestService } from '../../../test/support.ts'
 import { SEED } from '../../../test/seed.ts'
 import { readEvents } from './event.ts'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-beforeAll(async () => {
-  customer = await newCustomer(service)
-})
+const customer = await newCustomer(service)
 
 const IDENTITIES = '/v2/identity/identities'
 const ACCOUNTS = '/v2/identity/accounts'

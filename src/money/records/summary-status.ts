@@ -1,5 +1,6 @@
 import { momentAt, type Moment } from '../../db/ids.ts'
-import { arrayLiteral, type Transaction } from '../../db/database.ts'
+import { type Transaction } from '../../db/database.ts'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import type { HolderStatus } from './holders.ts'
 

@@ -23,8 +23,8 @@ export async function insertTraces(
     values: [
       customerId,
       now.text,
-      traces.map((one) => one.transfer_id),
-      traces.map((one) => one.traceparent),
+      traces.map((trace) => trace.transfer_id),
+      traces.map((trace) => trace.traceparent),
     ],
   })
 }

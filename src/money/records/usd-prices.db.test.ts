@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newCustomer, ROW_MACS, startTestService, type TestService } from '../../../test/support.ts'
+import { expect, test } from 'vitest'
+import { newCustomer, ROW_MACS, ownTestService } from '../../../test/support.ts'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { openDatabase, transaction, type Queryable } from '../../db/database.ts'
-import type { Market } from '../../resources/markets/markets.ts'
-import { lockMarket, writePrices } from '../../resources/markets/write-prices.ts'
+import type { Market } from '../../contract/markets.ts'
+import { lockMarket, writePrices } from './write-prices.ts'
 import { notionalUsd } from '../../contract/assets/usd-value.ts'
 import { verify } from '../verify/verify.ts'
 import { newestUsdPrices, usdPrices } from './usd-prices.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-  await write('BTCUSD', { 3: '60000', 1: '61234.5678' })
-  await write('LTCUSD', { 1_500: '70' })
-  await service.db.query("update markets set source = 'SIMULATED' where market = 'ETHUSD'")
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+await write('BTCUSD', { 3: '60000', 1: '61234.5678' })
+await write('LTCUSD', { 1_500: '70' })
+await service.db.query("update markets set source = 'SIMULATED' where market = 'ETHUSD'")
 
 /** Writes prices. Each key of `ago` is the age of a price in minutes. */
 async function write(market: Market, ago: Record<number, string>) {

@@ -2,9 +2,9 @@ import { parseAmount } from '../../contract/assets/amount.ts'
 import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
 import { ASSETS } from '../../contract/assets/catalogue.ts'
 import { PRICE_DECIMALS, type UsdPrices } from '../../contract/assets/usd-value.ts'
-import type { Queryable } from '../../db/database.ts'
+import { forAll, type Queryable } from '../../db/database.ts'
 import { keptFor } from '../../db/kept.ts'
-import { ownRowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
 
 /** Older prices of market history are ignored: a value computed from them would be out of date. */
 const PRICE_AGE_MAX_MINUTES = 1_440
@@ -19,17 +19,17 @@ export const usdPrices = (db: Queryable, sandbox: boolean): Promise<UsdPrices> =
   sandbox ? sandboxPrices(db) : livePrices(db)
 
 /**
- * Reads the newest real prices, each with its MAC; platform stablecoins are worth one USD. In the sandbox the prices of simulated
- * markets count too, with the catalogue's reference prices as the last resort. Prices older than `ageMaxMinutes` are ignored, and
- * so are prices that no Bursar with the master key wrote. With `at`, the prices are those of market history at that time. They
- * have no MAC: nothing may be decided by them.
+ * Reads the newest real prices, each with its MAC; platform stablecoins are worth one USD. In the sandbox the prices of
+ * simulated markets count too, with the catalogue's reference prices as the last resort. Prices older than `ageMaxMinutes`
+ * are ignored, and so are prices that no Bursar with the master key wrote. With `at`, the prices are those of market history
+ * at that time. They have no MAC: nothing may be decided by them.
  */
 export async function newestUsdPrices(
   db: Queryable,
   sandbox: boolean,
   { ageMaxMinutes = PRICE_AGE_MAX_MINUTES, at }: { ageMaxMinutes?: number; at?: string } = {},
 ): Promise<UsdPrices> {
-  const { rows } = await db.query<PriceRow>(
+  const { rows } = await forAll(db).query<PriceRow>(
     `
     select r.market, round(p.price, ${PRICE_DECIMALS}) as price, is_sealed, ${sealOf('markets')},
            case when r.source = 'SIMULATED' then least(wanted.minute, now.minute - 1)::integer end as simulated_minute

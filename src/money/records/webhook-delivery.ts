@@ -38,9 +38,10 @@ export const SELECT_DELIVERIES = `
 export const deliveryToWire = (row: WebhookDeliveryRow): WebhookDelivery => presentOf(row)
 
 /**
- * The statement that makes deliveries due now. `select` gives customer_id, webhook_id, event_id, object_id and the time, in the
- * order of their keys. An existing delivery starts a new round of attempts if `restarts` holds for it, unless a worker is making
- * an attempt. The caller has locked the endpoints' rows, so that the deliverer does not insert the same deliveries.
+ * The statement that makes deliveries due now. `select` gives customer_id, webhook_id, event_id, object_id and the time, in
+ * the order of their keys. An existing delivery starts a new round of attempts if `restarts` holds for it, unless a worker
+ * is making an attempt. The caller has locked the endpoints' rows, so that the deliverer does not insert the same
+ * deliveries.
  */
 export const startDeliveries = (select: string, restarts = 'true'): string => `
   insert into webhook_deliveries (customer_id, webhook_id, event_id, object_id, created_at, due_at, status, attempts,

@@ -161,8 +161,8 @@ export async function lockActiveWebhook(tx: Transaction, customerId: string, id:
 }
 
 /**
- * The SQL condition that an endpoint gets an event. `event` and `webhook` are aliases of rows of `events` and `webhooks`. The
- * condition is about the customer $1: on a distributed database, each table must name the customer. Test events match no
+ * The SQL condition that an endpoint gets an event. `event` and `webhook` are aliases of rows of `events` and `webhooks`.
+ * The condition is about the customer $1: on a distributed database, each table must name the customer. Test events match no
  * endpoint: each is written for one endpoint.
  */
 export const eventMatches = (event: string, webhook: string): string => `

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt } from '../../db/ids.ts'
-import { WITHDRAWAL_TYPES } from '../records/payout-sql.ts'
-import { faultOfLink } from '../../audit/audit-chains.ts'
+import { faultOfLink } from './audit-chains.ts'
+import { WITHDRAWAL_TYPES } from '../../contract/payout-sql.ts'
 
 /** The checks of `bursar verify` and `bursar audit verify`, for one transfer. Each reads the index of its records only. */
 
@@ -131,7 +131,7 @@ async function checkAudit(tx: Queryable, customerId: string, id: string): Promis
     join audit_log r on r.customer_id = $1 and r.id >= ranges.id_from and r.id < ranges.id_to
     where r.subject_ids @> array[$2::uuid]`,
     // Ids of the log begin with the moment of the change.
-    [customerId, id, micros.map((one) => firstIdAt(one)), micros.map((one) => firstIdAt(one + 1))],
+    [customerId, id, micros.map((from) => firstIdAt(from)), micros.map((from) => firstIdAt(from + 1))],
   )
   const faults: string[] = []
   const links: string[] = []

@@ -1,6 +1,6 @@
 import { HOPS_MAX } from '../movements/deposit.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { WITHDRAWAL_TYPES } from '../records/payout-sql.ts'
+import { WITHDRAWAL_TYPES } from '../../contract/payout-sql.ts'
 
 /**
  * The rules that compare events with records, one to one (API behaviour, Events). They cover the changes since
@@ -11,8 +11,8 @@ import { WITHDRAWAL_TYPES } from '../records/payout-sql.ts'
 const COMPLETE_FROM = '(select complete_from from event_history)'
 
 /**
- * In SQL: whether a record was created in its last status. Times alone do not tell that: while the clock is behind a balance's last
- * entry, a payment is made and ends at the moment of that entry. A deposit is seen at the clock's own time.
+ * In SQL: whether a record was created in its last status. Times alone do not tell that: while the clock is behind a
+ * balance's last entry, a payment is made and ends at the moment of that entry. A deposit is seen at the clock's own time.
  */
 const TRANSFER_BEGAN_ENDED = `(type not in ${WITHDRAWAL_TYPES} and status = 'COMPLETED' and updated_at = created_at)`
 const ORCHESTRATION_BEGAN_ENDED = `(hops >= ${HOPS_MAX} or orchestration_rule_id is null and destination ? 'profile')`

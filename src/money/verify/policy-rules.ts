@@ -4,8 +4,8 @@ import { VALUE_DECIMALS } from '../../contract/assets/usd-value.ts'
 import { GOVERNED_TYPES } from '../movements/decision.ts'
 
 /**
- * The rules that compare what a policy counts and trusts with the payments (API behaviour, Policy). The service's role writes
- * both, and whoever steals that role could loosen a limit or shorten a cooling time.
+ * The rules that compare what a policy counts and trusts with the payments (API behaviour, Policy). The service's role
+ * writes both, and whoever steals that role could loosen a limit or shorten a cooling time.
  */
 
 /** In SQL: the decimals of each asset. */

@@ -1,11 +1,20 @@
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable } from '../../db/database.ts'
 import { forgedOrders } from '../records/orchestration.ts'
-import { endedLater, OF_OPERATORS, SEALED_TABLES, type RowMacs } from '../../audit/row-macs.ts'
+import { endedLater, SEALED_TABLES, type RowMacs, type SealedName } from '../../audit/sealed-rows.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /** The rules of rows that must not come from the database alone: their MACs, and what the audit log says of them. */
+
+/** SQL: which rows `r` are of operators of the customer `$1`, or of the platform. */
+const OF_OPERATORS = `r.operator_id in (select id from operators where coalesce(customer_id, '${PLATFORM_ID}') = $1)`
+const OF: Partial<Record<SealedName, string>> = {
+  operators: `coalesce(r.customer_id, '${PLATFORM_ID}') = $1`,
+  operator_sessions: OF_OPERATORS,
+  operator_links: OF_OPERATORS,
+  operator_passkeys: OF_OPERATORS,
+}
 
 /** Tables whose rows never begin again: which are in use, and the actions that end them. */
 const ENDED: readonly [table: string, live: string, ...actions: AuditAction[]][] = [
@@ -17,8 +26,9 @@ const ENDED: readonly [table: string, live: string, ...actions: AuditAction[]][]
 ]
 
 /**
- * Rows that authenticate, as the audit log of `$1` should have them. The log lacks the records of a customer that was made before
- * the log, and those of the platform from before it. A sign-in is recorded a moment before its session, in the same transaction.
+ * Rows that authenticate, as the audit log of `$1` should have them. The log lacks the records of a customer that was made
+ * before the log, and those of the platform from before it. A sign-in is recorded a moment before its session, in the same
+ * transaction.
  */
 const AUDITED = {
   'every API client is in the audit log, and is as the log left it': `
@@ -54,7 +64,7 @@ const SESSIONS = `
   join operators o on o.id = r.operator_id
   where coalesce(o.customer_id, '${PLATFORM_ID}') = $1 and r.ended_at is null and r.expires_at > now()`
 
-/** The audit log is not on the coordinator, where operators and signing keys are: the statement is given their rows. */
+/** Operators and signing keys belong to no customer, the audit log does: the statement is given their rows. */
 const UNRECORDED = {
   'every operator is in the audit log, and is as the log left it': {
     rows: OPERATORS,
@@ -106,7 +116,7 @@ export async function rowDisagreements(
 ): Promise<{ rule: string; detail: string }[]> {
   const found: { rule: string; detail: string }[] = []
   for (const table of SEALED_TABLES)
-    for (const { id, objection } of await macs.notGenuine(db, table, customerId))
+    for (const { id, objection } of await macs.notGenuine(db, table, customerId, OF[table]))
       found.push({ rule: `every row of ${table} matches its MAC`, detail: `${table} ${id}: ${objection}` })
   for (const { id, objection } of await forgedOrders(db, customerId, macs))
     found.push({ rule: 'every orchestration that is to be paid was ordered', detail: `${id}: ${objection}` })

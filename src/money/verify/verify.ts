@@ -1,15 +1,15 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { SignedPayment } from '../../networks/signed-payment.ts'
 import { disagreementOf, type TokenAddresses } from '../../networks/signed-payments.ts'
-import { inOrder, onCitus, transaction, type Database, type Transaction } from '../../db/database.ts'
-import { forgedBalances } from '../../audit/balance-macs.ts'
-import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
-import { notAccepted } from '../../audit/withdrawal-macs.ts'
-import { PAYOUT_NETWORK, PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/payout-sql.ts'
+import { inOrder, planWith, transaction, type Database, type Transaction } from '../../db/database.ts'
+import { ownRowMacs, type RowMacs } from '../../audit/sealed-rows.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
 import { rowDisagreements } from './row-rules.ts'
+import { PAYOUT_NETWORK, PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../../contract/payout-sql.ts'
+import { notAccepted } from '../movements/accepted-withdrawals.ts'
+import { forgedBalances } from '../ledger/sealed-balances.ts'
 
 /** A broken rule: its name, and the record that breaks it. */
 interface Disagreement {
@@ -224,7 +224,6 @@ const CUSTOMERS = `
   order by id`
 
 export interface VerifyOptions {
-  /** Called after each customer. */
   onCustomer?: () => void
   /** Checks the MACs of withdrawals; needs the master key. */
   macs?: RowMacs | undefined
@@ -366,10 +365,7 @@ async function verifyCustomer(
       return count
     }),
   )
-  if (!onCitus(tx))
-    await tx.query(
-      `set local plan_cache_mode = force_${Math.max(...counts) > FEW_ROWS ? 'custom' : 'generic'}_plan`,
-    )
+  await planWith(tx, Math.max(...counts) > FEW_ROWS ? 'custom' : 'generic')
   const broken = await inOrder(
     EVERY_RULE.map(async ([rule, text], index) => {
       const query = { name: `verify ${index}`, text: `${text} limit ${SHOWN_MAX}`, values: [id] }

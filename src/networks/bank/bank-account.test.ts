@@ -1,14 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readBankAccount, routingOf, SANDBOX_ACCOUNT, type BankAccount } from './bank-account.ts'
+import { ownFolder } from '../../../test/at-end.ts'
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bursar-bank-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = await ownFolder()
 
 async function read(content: unknown): Promise<BankAccount> {
   const path = join(folder, 'bank.json')

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Transaction } from '../../db/database.ts'
+import { Type, type Static } from 'typebox'
+import { Amount, AssetSymbol, TextOrNull, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { BankAccount } from './bank-account.ts'
-import type { NetworkAdapter, Signing, Withdrawal } from '../network.ts'
+import type { NetworkAdapter, SignedTransaction } from '../network.ts'
 import type { WaitingReason } from '../waiting.ts'
 
 /**
@@ -15,42 +16,38 @@ const TO_TAKE: WaitingReason = { code: 'WIRE_TO_TAKE', detail: 'an operator must
 /** How often the worker looks at wires. Commands move them; the worker only keeps their reasons up to date. */
 const POLL_MS = 30_000
 
-/** A wire as it was shown to the operator who took it, kept as the withdrawal's bytes. */
-export interface WireOrder {
-  customer_id: string
-  transfer_id: string
-  asset: string
-  amount: string
-  memo: string | null
-  fiat_account_id: string
-  /** The bank account that it pays, as the customer gave it. */
-  payee: {
-    fiat_account_owner: Record<string, unknown>
-    fiat_network_instructions: { wire: PayeeWire }
+interface WirePayee {
+  fiat_account_owner: Record<string, unknown>
+  fiat_network_instructions: {
+    wire: { account_number?: string; routing_details?: { routing_number?: string } }
   }
-  taken_by: string
-  taken_at: string
 }
 
-interface PayeeWire {
-  account_number?: string
-  routing_details?: { routing_number?: string }
-}
+/** A wire as it was shown to the operator who took it, kept as the withdrawal's bytes. */
+export const WireOrder = Type.Object({
+  transfer_id: Uuid('The wire: a transfer.'),
+  customer_id: Uuid('Customer.'),
+  asset: AssetSymbol,
+  amount: Amount('Amount.'),
+  memo: TextOrNull('Its memo.'),
+  fiat_account_id: Uuid('The bank account that it pays.'),
+  payee: Type.Unsafe<WirePayee>(
+    Type.Object({}, { additionalProperties: true, description: 'That account, as the customer gave it.' }),
+  ),
+  taken_by: Type.String({ description: 'The operator who sends it.' }),
+  taken_at: Timestamp('When it was taken.'),
+})
+export type WireOrder = Static<typeof WireOrder>
 
 /** The bank of a live deployment without an interface to it. */
 export const manualWires = (bankAccount: BankAccount): NetworkAdapter => ({
-  ...follower,
+  ...wiresByHand,
   bankAccount,
   sign: async (_tx, wires) => wires.map(() => ({ outcome: 'DEFERRED', reason: TO_TAKE })),
 })
 
-/** The same bank, for the command by which an operator takes wires: they are signed in its transaction. */
-export const wiresTakenBy = (operator: string): NetworkAdapter => ({
-  ...follower,
-  sign: (tx, wires) => take(tx, wires, operator),
-})
-
-const follower = {
+/** Follows wires that operators send. Who signs them is up to the caller. */
+export const wiresByHand = {
   pollMs: POLL_MS,
   review: () => ({ verdict: 'PASS' }),
   // The operator who took the wire sends it.
@@ -60,7 +57,7 @@ const follower = {
       const order = readOrder(raw_transaction)
       return { state: 'UNRESOLVED', reason: order === undefined ? OF_ANOTHER_BANK : takenBy(order) }
     }),
-  missingOfAccount: ({ account_number, routing_details }: PayeeWire) =>
+  missingOfAccount: ({ account_number, routing_details }) =>
     !account_number?.trim()
       ? 'account_number'
       : !routing_details?.routing_number?.trim()
@@ -78,27 +75,10 @@ const takenBy = ({ taken_by, taken_at }: WireOrder): WaitingReason => ({
 /** Begins the bytes of an order. No simulated message begins with it. */
 const MARK = 'wire '
 
-async function take(tx: Transaction, wires: readonly Withdrawal[], taken_by: string): Promise<Signing[]> {
-  const signings: Signing[] = []
-  for (const { customer_id, transfer_id, asset, amount, memo, fiat_account_id } of wires) {
-    const { rows } = await tx.query<WireOrder['payee'] & { taken_at: string }>(
-      `
-      select fiat_account_owner, fiat_network_instructions, clock_timestamp() as taken_at
-      from fiat_accounts
-      where customer_id = $1 and id = $2`,
-      [customer_id, fiat_account_id],
-    )
-    if (rows[0] === undefined) throw new Error(`wire ${transfer_id} names no bank account`)
-    const { taken_at, ...payee } = rows[0]
-    const order: WireOrder = {
-      ...{ customer_id, transfer_id, asset, amount, memo, fiat_account_id: fiat_account_id!, payee },
-      ...{ taken_by, taken_at },
-    }
-    const raw_transaction = Buffer.from(MARK + JSON.stringify(order))
-    const crypto_tx_hash = createHash('sha256').update(raw_transaction).digest('hex')
-    signings.push({ outcome: 'SIGNED', raw_transaction, crypto_tx_hash })
-  }
-  return signings
+/** The transaction of a wire that an operator takes: its order, and the hash of that. */
+export function signedOrder(order: WireOrder): SignedTransaction {
+  const raw_transaction = Buffer.from(MARK + JSON.stringify(order))
+  return { raw_transaction, crypto_tx_hash: createHash('sha256').update(raw_transaction).digest('hex') }
 }
 
 /** The order in a withdrawal's bytes; undefined where no operator has taken it. Throws for bytes that cannot be read. */

@@ -3,14 +3,7 @@ import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import { connectionLost, type Database } from '../../db/database.ts'
 import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import { SANDBOX_ACCOUNT } from '../bank/bank-account.ts'
-import {
-  confirmationsOf,
-  CONFIRMATIONS,
-  isConfirmed,
-  scanDeposits,
-  seeDeposits,
-  selectDepositAddresses,
-} from './deposits.ts'
+import { confirmationsOf, CONFIRMATIONS, isConfirmed, scanDeposits, seeDeposits } from './deposits.ts'
 import { formatHash } from './hash.ts'
 import {
   magicOutcome,
@@ -30,11 +23,11 @@ import type {
   Signing,
   Withdrawal,
 } from '../network.ts'
+import { refusedDestination } from '../waiting.ts'
+import { depositAddressesAmong } from '../deposit-addresses.ts'
 
 export interface SimulatedOptions {
-  /** Time until a transaction is confirmed. */
   confirmationMs: number
-  /** How long a review holds a withdrawal. */
   holdMs: number
 }
 
@@ -126,10 +119,8 @@ function sign(withdrawal: Withdrawal): Signing {
 function refusalOf(withdrawal: Withdrawal): PaymentRefusal | undefined {
   const { asset, destination_address } = withdrawal
   switch (outcomeOf(withdrawal)) {
-    case 'INVALID_DESTINATION_ADDRESS': {
-      const message = 'the network refused the destination address'
-      return { status_details: { invalid_destination_address: { message, destination_address } } }
-    }
+    case 'INVALID_DESTINATION_ADDRESS':
+      return refusedDestination(withdrawal, 'the network refused the destination address')
     case 'STALE_FEE_QUOTE':
       return { status_details: { stale_fee_quote: { message: 'the network fee rose above the fee quoted' } } }
     case 'MISSING_TRUSTLINE': {
@@ -157,9 +148,9 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
   const sent = withdrawals.filter(
     (withdrawal, index) => refusals[index] === undefined && isSimulatedPayment(withdrawal),
   )
-  // While a node of the database cluster is gone, its deposit addresses are unknown: `arrives` stays null, and no scan finds
+  // While a part of the database is gone, its deposit addresses are unknown: `arrives` stays null, and no scan finds
   // the transaction as a deposit.
-  const depositAddresses = await selectDepositAddresses(
+  const depositAddresses = await depositAddressesAmong(
     db,
     sent.map(({ destination_address }) => destination_address),
   ).catch((error: unknown) => {

@@ -43,7 +43,6 @@ interface Cursor {
   hash: string
 }
 
-/** Most calls for one network in one round. */
 const PAGES_MAX = 10
 
 /**

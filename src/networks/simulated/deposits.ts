@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
-import type { DepositScan, DepositSight, FoundDeposit } from '../network.ts'
+import type { DepositScan, DepositSight, FoundDeposit } from '../found-deposits.ts'
 import { formatHash } from './hash.ts'
 
 /**
@@ -147,13 +147,4 @@ async function setArrived(db: Queryable, network: CryptoNetwork, hashes: string[
     'update simulated_chain set arrives = false where crypto_network = $1 and hash = any ($2::text[])',
     [network, hashes],
   )
-}
-
-/** Reads which of these addresses are deposit addresses of Bursar. */
-export async function selectDepositAddresses(db: Database, addresses: string[]): Promise<Set<string>> {
-  const { rows } = await db.query<{ address: string }>(
-    'select distinct address from deposit_addresses where address = any ($1::text[])',
-    [addresses],
-  )
-  return new Set(rows.map(({ address }) => address))
 }

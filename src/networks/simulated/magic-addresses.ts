@@ -26,7 +26,6 @@ export const MAGIC_OUTCOMES = [
   'NEVER_CONFIRMS',
 ] as const
 
-/** One of MAGIC_OUTCOMES. */
 export type MagicOutcome = (typeof MAGIC_OUTCOMES)[number]
 
 // Only Stellar has trust lines, and only Solana has rent.

@@ -4,7 +4,6 @@ import { isConfirmed } from './deposits.ts'
 
 /** A wire that the simulated bank announces before it is credited or sent back. */
 export interface SimulatedWire {
-  /** As a bank's reference. */
   bank_reference: string
   customer_id: string
   profile_id: string
@@ -66,7 +65,6 @@ export async function selectEndedWires(db: Database, milliseconds: number): Prom
   }))
 }
 
-/** Marks wires that have ended, so that they are not selected again. */
 export async function markWiresEnded(db: Database, references: string[]): Promise<void> {
   if (references.length === 0) return
   await db.query(

@@ -23,8 +23,7 @@ export const DEMO = {
 
 /**
  * Returns the demo's records by the names that examples use; undefined until all exist. The demo is created only in
- * an empty database, so its customer is the first one. A demo of an older version has no members,
- * no unused client and no webhooks: their examples keep the fixed ids.
+ * an empty database, so its customer is the first one. What examples have deleted keeps its fixed id.
  */
 export async function demoRecords(db: Queryable): Promise<ExampleRecords | undefined> {
   const { rows } = await db.query<ExampleRecords>(

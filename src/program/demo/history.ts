@@ -73,7 +73,6 @@ async function depositAt(
   await postAt(tx, { customer_id, profile_id }, at, (view) => decideCredit(customer_id, arrived, view))
 }
 
-/** Posts a movement of the reward asset as of a moment of the past. */
 async function postAt(
   tx: Transaction,
   { customer_id, profile_id }: { customer_id: string; profile_id: string },

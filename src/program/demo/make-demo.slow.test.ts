@@ -2,39 +2,21 @@
  * Invariant of the demo, wherever starts of the sandbox are interrupted and however many there are: after a complete
  * start every record exists once, and a further start changes nothing.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { CLUSTER } from '../../../test/cluster.ts'
 import { EVERY_STEP } from '../../../test/every-step.ts'
-import { Failures, type Failure } from '../../../test/failures.ts'
+import { FAILURES, Failures, type Failure } from '../../../test/failures.ts'
 import { SEED } from '../../../test/seed.ts'
-import {
-  ROW_MACS,
-  cloneDatabase,
-  emptier,
-  everyTable,
-  type TestDatabase,
-  WEBHOOK_SECRETS,
-} from '../../../test/support.ts'
+import { ROW_MACS, emptier, everyTable, WEBHOOK_SECRETS, ownDatabase } from '../../../test/support.ts'
 import type { Database } from '../../db/database.ts'
 import { Ledger } from '../../money/movements/queue.ts'
 import { simulatedNetworks } from '../../networks/simulated/adapter.ts'
 import { makeDemo } from './make-demo.ts'
+import { ownFolder } from '../../../test/at-end.ts'
 
-let database: TestDatabase
-let empty: () => Promise<void>
-let folder: string
-beforeAll(async () => {
-  database = await cloneDatabase()
-  empty = await emptier(database)
-  folder = await mkdtemp(join(tmpdir(), 'bursar-demo-'))
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const database = await ownDatabase()
+const empty = await emptier(database)
+const folder = await ownFolder()
 beforeEach(() => empty())
 
 const start = (db: Database = database.db) =>
@@ -100,7 +82,7 @@ function startDyingAt(step: number, failure: Failure) {
 const STRIDE = EVERY_STEP ? 3 : 9
 const DRAWN = Math.abs(SEED) % STRIDE
 
-test.each<Failure>(['BEFORE', 'AFTER'])(
+test.each(FAILURES)(
   `a start that dies %s a step after the commit of the customer is completed by the next start (TEST_SEED=${SEED})`,
   async (failure) => {
     const steps = new Failures(() => undefined)

@@ -1,6 +1,6 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import { insertAccount } from '../../resources/accounts/create-account.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import type { Context } from '../../resources/context.ts'

@@ -2,26 +2,27 @@
  * Incoming transfers are credited once, however often they are read and by however many workers. A deposit that
  * cannot be credited delays no other. A payment of Bursar to one of its own deposit addresses arrives there.
  */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import {
   fund,
   MASTER_KEYS,
   newCustomer,
   ROW_MACS,
-  startTestService,
   refusing,
   withdraw,
+  ownTestService,
 } from '../../../test/support.ts'
 import { hurry } from '../../../test/work-off.ts'
-import type { TestCustomer, TestService } from '../../../test/support.ts'
+import type { TestCustomer } from '../../../test/support.ts'
 import { openDatabase } from '../../db/database.ts'
 import type { View } from '../../money/movements/decision.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../../money/records/deposit-address.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
-import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../../networks/network.ts'
+import type { NetworkAdapter, Networks } from '../../networks/network.ts'
+import type { FoundDeposit, DepositScan } from '../../networks/found-deposits.ts'
 import type { DepositWaitingReason } from './incoming-transfers.ts'
 import { creditDeposits } from '../../../test/credit-deposits.ts'
 import { creditDepositsOn } from './credit-deposits.ts'
@@ -29,11 +30,7 @@ import { FORGED_DEPOSIT } from './screen-deposits.ts'
 import { FORGED_ADDRESS } from './owners.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 const WAIT = { timeout: 40_000 }
 

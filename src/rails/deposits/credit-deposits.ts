@@ -23,7 +23,7 @@ import {
   type Sifted,
   type Waiting,
 } from './incoming-transfers.ts'
-import { deepEnough } from './large-deposits.ts'
+import { deepEnough } from './confirmations-needed.ts'
 import { creditTo, type AddressOwner, type Paid } from './owners.ts'
 import { scanDeposits } from './scan-deposits.ts'
 import { screened, withOwners, type OwnedDeposit } from './screen-deposits.ts'
@@ -32,8 +32,8 @@ import { aboveMinimum, wakeSmallDeposits } from './small-deposits.ts'
 import { verified, withoutTokens } from './verify-deposits.ts'
 
 /**
- * The line of deposits on a network: scan and record, then verify, screen and credit. Each step is a file, takes deposits, and
- * says which of them pass and why the others wait.
+ * The line of deposits on a network: scan and record, then verify, screen and credit. Each step is a file, takes deposits,
+ * and says which of them pass and why the others wait.
  */
 
 /** With `screening`, only deposits are credited that it allows. */
@@ -88,8 +88,8 @@ export async function creditDepositsOn(
 }
 
 /**
- * Credits a recorded deposit for which one node's word is not enough, by an operator's. Everything else is checked as ever. Throws
- * a Refusal where it waits for another reason.
+ * Credits a recorded deposit for which one node's word is not enough, by an operator's. Everything else is checked as ever.
+ * Throws a Refusal where it waits for another reason.
  */
 export async function creditVouched(
   context: Crediting & { origin: Origin },
@@ -124,8 +124,8 @@ async function creditWaiting(line: Line): Promise<number> {
     const failed: Waiting[] = []
     await inParts(
       due,
-      async (some) => {
-        credited += await creditDue(line, some)
+      async (deposits) => {
+        credited += await creditDue(line, deposits)
         return []
       },
       (incoming, error): undefined => void failed.push(failedWith(incoming, error)),
@@ -144,7 +144,7 @@ const failedWith = (incoming: IncomingTransfer, error: unknown): Waiting => ({
 
 async function creditDue(line: Line, due: IncomingTransfer[]): Promise<number> {
   const { db, ledger, network, adapter, screening } = line
-  // What is never spent counts for no minimum.
+  // Outputs that are never spent count for no minimum.
   const spendable = await passing(line, await withoutTokens(db, adapter, due))
   // Small deposits are left out before a second node is asked: anybody can send any amount of dust.
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
@@ -153,8 +153,8 @@ async function creditDue(line: Line, due: IncomingTransfer[]): Promise<number> {
   const agreed = await passing(line, await verified(line, network, adapter, deep))
   let credited = 0
   for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
-    const some = agreed.slice(start, start + CREDITED_TOGETHER)
-    const owned = await passing(line, await withOwners({ db, ledger }, network, some))
+    const deposits = agreed.slice(start, start + CREDITED_TOGETHER)
+    const owned = await passing(line, await withOwners({ db, ledger }, network, deposits))
     const allowed = await passing(line, await screened(db, screening, owned))
     credited += await creditAll(line, allowed)
   }
@@ -187,7 +187,7 @@ async function creditAll(line: Line, deposits: OwnedDeposit[]): Promise<number> 
     deposits.map(async (incoming) => {
       try {
         const terms = { prices, hops: hops.get(incoming) ?? 0 }
-        done.push({ incoming, ...(await creditOnce(line, theOwner(incoming), incoming, terms)) })
+        done.push({ incoming, ...(await creditOnce(line, onlyOwner(incoming), incoming, terms)) })
       } catch (error) {
         wait.push(failedWith(incoming, error))
       }
@@ -213,7 +213,7 @@ async function deactivatedAmong(db: Database, owners: readonly AddressOwner[]): 
   return rows.map(({ id }) => id)
 }
 
-function theOwner({ owners }: OwnedDeposit): AddressOwner {
+function onlyOwner({ owners }: OwnedDeposit): AddressOwner {
   const [owner, ...others] = owners
   if (owner === undefined) throw new Error('its deposit address is not there any more')
   if (others.some(({ profile_id }) => profile_id !== owner.profile_id))

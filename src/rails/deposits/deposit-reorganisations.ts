@@ -2,8 +2,9 @@ import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { freeze, isFrozenFor, unfreeze } from '../../money/records/freezes.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
-import type { DepositScan, NetworkAdapter } from '../../networks/network.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
+import type { DepositScan } from '../../networks/found-deposits.ts'
 import {
   foundDepositOf,
   forget,
@@ -15,6 +16,7 @@ import {
 import { type Origin, originOfLoop } from '../../contract/actor.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
+import { readCursor, resetCursor } from '../../networks/network-cursors.ts'
 
 const LOOP = originOfLoop('deposits')
 
@@ -120,11 +122,7 @@ export async function resumeAfterReorganisation(
   await lookForGone(db, network, adapter)
   const cursor = await cursorToResume(db, network, adapter, fromBlock)
   await transaction(db, async (tx) => {
-    if (cursor !== null)
-      await tx.query(
-        `update network_cursors set cursor = $2, earlier = '{}', leased_until = null where network = $1`,
-        [network, cursor],
-      )
+    if (cursor !== null) await resetCursor(tx, network, cursor)
     await unfreeze(tx, macs, origin, { kind: 'NETWORK', network }, 'REORGANISATION')
     await recordNow(tx, PLATFORM_ID, audited(origin, 'network.resume', network))
     await readBalancesAgain(tx, network)
@@ -160,11 +158,7 @@ async function cursorToResume(
     return null
   }
   if (fromBlock !== undefined) return adapter.cursorAt(fromBlock - 1n)
-  const { rows } = await db.query<{ cursor: string; earlier: string[] }>(
-    'select cursor, earlier from network_cursors where network = $1',
-    [network],
-  )
-  const { cursor, earlier } = rows[0] ?? { cursor: '', earlier: [] }
+  const { cursor = '', earlier } = await readCursor(db, network)
   const newest = await adapter.newestInChain([cursor, ...earlier].filter((one) => one !== ''))
   if (newest === undefined)
     throw new Refusal(

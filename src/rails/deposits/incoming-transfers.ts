@@ -3,8 +3,8 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
-import { sealOf, type Seal } from '../../audit/row-macs.ts'
-import type { FoundDeposit } from '../../networks/network.ts'
+import { sealOf, type Seal } from '../../audit/sealed-rows.ts'
+import type { FoundDeposit } from '../../networks/found-deposits.ts'
 
 /**
  * The rows of `incoming_transfers`, the payments to deposit addresses. A row is inserted in the transaction that moves the
@@ -169,15 +169,15 @@ export async function keepWaiting(db: Queryable, waiting: readonly Waiting[]): P
   await updateWaiting(
     db,
     {
-      // In seconds: Citus adds no interval to a time in an UPDATE with columns.
+      // In seconds: rule 3 of src/db/distribution.ts.
       update: `update incoming_transfers i set reason = u.reason, detail = u.detail, attempts = i.attempts + u.attempted,
             due_at = to_timestamp((select extract(epoch from statement_timestamp())::float8) + u.seconds)`,
       columns: ['reason text', 'detail text', 'attempted int', 'seconds int'],
     },
-    waiting.map((one) => ({
-      ...one,
-      attempted: one.reason === 'CONFIRMATIONS' ? 0 : 1,
-      seconds: Math.min(secondsOf(one), RETRY_SECONDS_MAX),
+    waiting.map((deposit) => ({
+      ...deposit,
+      attempted: deposit.reason === 'CONFIRMATIONS' ? 0 : 1,
+      seconds: Math.min(secondsOf(deposit), RETRY_SECONDS_MAX),
     })),
   )
 }
@@ -288,7 +288,6 @@ export async function forget(db: Queryable, incoming: IncomingTransfer): Promise
   )
 }
 
-/** A recorded deposit as adapters take it. */
 export const foundDepositOf = (incoming: IncomingTransfer): FoundDeposit => ({
   address: incoming.address,
   asset: incoming.asset,

@@ -3,7 +3,7 @@ import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets
 import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { Queryable } from '../../db/database.ts'
 import { compatibleNetworks } from '../../money/records/deposit-address.ts'
-import { sealOf, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type Seal } from '../../audit/sealed-rows.ts'
 import type { RailsContext } from '../context.ts'
 
 /** The deposit address, with the profile that is credited and its MAC. */
@@ -76,8 +76,8 @@ export const genuineAmong = (
   owners: readonly AddressOwner[] = [],
 ): AddressOwner[] => owners.filter((owner) => macs?.isGenuine('deposit_addresses', owner.id, owner) === true)
 
-/** The owner to credit. Somebody with the database role may have inserted an older record for another customer's address. */
-export const theirOwner = (
+/** The owner to credit: that of the oldest genuine record. Whoever has the database role may have inserted an older one. */
+export const oldestOwner = (
   ledger: Pick<RailsContext['ledger'], 'macs'>,
   owners: readonly AddressOwner[],
 ): AddressOwner => genuineAmong(ledger, owners)[0] ?? owners[0]!

@@ -4,12 +4,12 @@ import type { Queryable, Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { lockRows } from '../../db/lock-rows.ts'
 import { arraysOf } from '../../db/rows.ts'
-import { sealOf, type RowMacs, type Seal } from '../../audit/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../../audit/sealed-rows.ts'
 import { creditedAs, insertCredited } from '../../money/movements/credited-deposits.ts'
-import type { FoundDeposit } from '../../networks/network.ts'
+import type { FoundDeposit } from '../../networks/found-deposits.ts'
 import type { RailsContext } from '../context.ts'
 import { minorOf, type IncomingTransfer } from './incoming-transfers.ts'
-import { selectOwners, theirOwner } from './owners.ts'
+import { selectOwners, oldestOwner } from './owners.ts'
 
 /**
  * Records payments to addresses that were given out, and skips all others, because anybody may send anything anywhere. A
@@ -33,7 +33,7 @@ export async function recordIncoming(
   const fresh: FoundDeposit[] = []
   const gone = await selectReorganised(tx, network, owned)
   for (const arrival of owned) {
-    const same = gone.find((one) => isSameTransfer(one, arrival))
+    const same = gone.find((deposit) => isSameTransfer(deposit, arrival))
     if (same === undefined) fresh.push(arrival)
     else {
       gone.splice(gone.indexOf(same), 1)
@@ -42,7 +42,7 @@ export async function recordIncoming(
   }
   if (fresh.length === 0) return 0
   const now = await readClock(tx)
-  // Citus counts the rows that are there already, too, unless the statement returns what it inserted.
+  // What was inserted is counted by what is returned (rule 5 of src/db/distribution.ts).
   const { rows: made } = await tx.query<NewRow>(
     `
     insert into incoming_transfers
@@ -56,7 +56,7 @@ export async function recordIncoming(
     [
       network,
       now.text,
-      fresh.map(({ address }) => theirOwner({ macs }, owners.get(address)!).customer_id),
+      fresh.map(({ address }) => oldestOwner({ macs }, owners.get(address)!).customer_id),
       ...arraysOf(fresh, 'crypto_tx_hash', 'crypto_tx_index', 'address', 'asset', 'amount'),
       fresh.map(({ block }) => block?.number.toString() ?? null),
       fresh.map(({ block }) => block?.hash ?? null),
@@ -103,11 +103,11 @@ type Reorganised = Omit<
   transfer_id: string
 }
 
-const isSameTransfer = (one: Reorganised, arrival: FoundDeposit) =>
-  one.crypto_tx_hash === arrival.crypto_tx_hash &&
-  one.address === arrival.address &&
-  one.asset === arrival.asset &&
-  minorOf(one) === minorOf(arrival)
+const isSameTransfer = (deposit: Reorganised, arrival: FoundDeposit) =>
+  deposit.crypto_tx_hash === arrival.crypto_tx_hash &&
+  deposit.address === arrival.address &&
+  deposit.asset === arrival.asset &&
+  minorOf(deposit) === minorOf(arrival)
 
 const selectReorganised = (tx: Transaction, network: CryptoNetwork, deposits: FoundDeposit[]) =>
   lockRows<Reorganised>(

@@ -30,7 +30,7 @@ export interface Rescan {
 }
 
 /**
- * Reads blocks again, and credits the deposits that were missed in them. A recorded deposit is not credited again. Throws an
+ * Reads blocks again, and credits the deposits that were missed in them. A recorded deposit is not credited again. Throws a
  * Refusal when the network cannot be read, or the last of the blocks is not confirmed.
  */
 export async function rescanDeposits(
@@ -141,8 +141,8 @@ async function onlyOwner(
 }
 
 /**
- * Credits a deposit for which one node's word is not enough, by the operator's; of several in one transaction, the first. Undefined
- * where none waits so.
+ * Credits a deposit for which one node's word is not enough, by the operator's; of several in one transaction, the first.
+ * Undefined where none waits so.
  */
 async function creditOfOneNode(
   context: Crediting & { origin: Origin },

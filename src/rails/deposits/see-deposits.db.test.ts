@@ -6,36 +6,32 @@
  * 3. a removed deposit becomes FAILED, and no shown deposit stays PENDING forever;
  * 4. a lying node can cause a limited number of records only.
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   everyTable,
   MASTER_KEYS,
   movedBy,
   newCustomer,
-  startTestService,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { dieAtEachStep } from '../../../test/failures.ts'
 import { availableOf } from '../../../test/payouts.ts'
 import { hurry } from '../../../test/work-off.ts'
 import { openDatabase } from '../../db/database.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import type { FoundDeposit, NetworkAdapter } from '../../networks/network.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
+import type { FoundDeposit } from '../../networks/found-deposits.ts'
 import type { DepositAddress } from '../../money/records/deposit-address.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { creditDepositsOn } from './credit-deposits.ts'
 import { seeDepositsOn } from './see-deposits.ts'
 
-let service: TestService
 let customer: TestCustomer
 let address: string
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 beforeEach(async () => {
   chain = new Map()
   height = 100n

@@ -11,10 +11,12 @@ import { insertEvents } from '../../money/ledger/events.ts'
 import { insertMetadata } from '../../money/ledger/transfer-metadata.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { depositRecord } from '../../money/movements/deposit.ts'
-import type { DepositSight, NetworkAdapter } from '../../networks/network.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
+import type { DepositSight } from '../../networks/found-deposits.ts'
 import { pricesIn, type RailsContext } from '../context.ts'
 import { isReorganised } from './deposit-reorganisations.ts'
 import { creditTo, selectOwners, type AddressOwner } from './owners.ts'
+import { readCursor } from '../../networks/network-cursors.ts'
 
 /**
  * Shows deposits before they are credited (API behaviour, Deposit addresses). A deposit in a block without enough
@@ -53,13 +55,10 @@ export async function seeDepositsOn(
   adapter: NetworkAdapter,
 ): Promise<{ seen: number; failed: number }> {
   if (adapter.seeDeposits === undefined || (await isReorganised(db, network))) return { seen: 0, failed: 0 }
-  const { rows } = await db.query<{ cursor: string }>(
-    'select cursor from network_cursors where network = $1',
-    [network],
-  )
-  if (rows[0] === undefined) return { seen: 0, failed: 0 }
+  const { cursor } = await readCursor(db, network)
+  if (cursor === undefined) return { seen: 0, failed: 0 }
   // No transaction is open here, because nodes may take long and connections are few.
-  const { seen, readUpTo, isBehind, recorded } = await adapter.seeDeposits(rows[0].cursor)
+  const { seen, readUpTo, isBehind, recorded } = await adapter.seeDeposits(cursor)
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
   const shown =
     seen.length === 0

@@ -6,9 +6,10 @@ import { takeLock } from '../../db/locks.ts'
 import { updateWaiting, type IncomingTransfer, type Sifted } from './incoming-transfers.ts'
 
 /**
- * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever their
- * number. A further deposit at their place, or another minimum, makes them due once their sum reaches it. The sum is compared
- * before a second node is asked about them. Each keeps its row, because only the row of an output or log prevents a second credit.
+ * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever
+ * their number. A further deposit at their place, or another minimum, makes them due once their sum reaches it. The sum is
+ * compared before a second node is asked about them. Each keeps its row, because only the row of an output or log prevents a
+ * second credit.
  */
 
 /** The smallest amount of an asset that is credited, a decimal string. */
@@ -24,8 +25,8 @@ type DepositPlace = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
 const nameOf = ({ customer_id, address, asset }: DepositPlace) => `${customer_id} ${address} ${asset}`
 
 /**
- * Lets those deposits pass that may be credited alone, or that reach the minimum together with the others of their place: then
- * all of these are cleared, for good. The others wait, and are recorded here.
+ * Lets those deposits pass that may be credited alone, or that reach the minimum together with the others of their place:
+ * then all of these are cleared, for good. The others wait, and are recorded here.
  */
 export async function aboveMinimum(
   db: Database,
@@ -41,16 +42,16 @@ export async function aboveMinimum(
     await takeLock(tx, 'minimum', network)
     await keepSmall(tx, small, minimumOf)
     const sums = await selectSums(tx, network, undecided)
-    const places = new Set(undecided.filter((one) => !small.includes(one)).map(nameOf))
+    const places = new Set(undecided.filter((deposit) => !small.includes(deposit)).map(nameOf))
     for (const { sum, ...place } of sums) if (!isBelow(minimumOf, place.asset, sum)) places.add(nameOf(place))
     await clear(
       tx,
-      undecided.filter((one) => places.has(nameOf(one))),
+      undecided.filter((deposit) => places.has(nameOf(deposit))),
     )
     for (const place of sums) if (places.has(nameOf(place))) await wake(tx, network, place)
     return places
   })
-  return { pass: due.filter((one) => one.cleared || reached.has(nameOf(one))), wait: [] }
+  return { pass: due.filter((deposit) => deposit.cleared || reached.has(nameOf(deposit))), wait: [] }
 }
 
 /**

@@ -51,8 +51,8 @@ export async function selectUnattributed(db: Queryable, network: CryptoNetwork):
 }
 
 /**
- * Records the amount that was swept from an address without a deposit, with the transaction that swept last. It overwrites the
- * earlier amount; 0 deletes it.
+ * Records the amount that was swept from an address without a deposit, with the transaction that swept last. It overwrites
+ * the earlier amount; 0 deletes it.
  */
 export async function recordUnattributed(
   tx: Transaction,

@@ -12,7 +12,7 @@ import {
   type Sifted,
   type Waiting,
 } from './incoming-transfers.ts'
-import type { WeighedDeposit } from './large-deposits.ts'
+import type { WeighedDeposit } from './confirmations-needed.ts'
 
 const LOOP = originOfLoop('deposits')
 
@@ -45,12 +45,12 @@ export async function verified(
   const isOnChain = ({ block_number }: IncomingTransfer) => block_number !== null || settings.mode === 'live'
   const onChain = due.filter(isOnChain)
   const verdicts = await adapter.verifyDeposits(
-    onChain.map(({ needsSecondNode, ...one }) => ({
-      ...foundDepositOf(one),
+    onChain.map(({ needsSecondNode, ...deposit }) => ({
+      ...foundDepositOf(deposit),
       ...(needsSecondNode && { needsSecondNode }),
     })),
   )
-  const pass: IncomingTransfer[] = due.filter((one) => !isOnChain(one))
+  const pass: IncomingTransfer[] = due.filter((deposit) => !isOnChain(deposit))
   const wait: Waiting[] = []
   for (const [index, incoming] of onChain.entries()) {
     const verdict = verdicts[index]!

@@ -2,32 +2,27 @@
  * A policy's approvals bind each way in which money leaves: a withdrawal, a bulk request, a wire, and an orchestration that
  * a client or a rule starts. Nothing is signed before the approval, and a no refunds the profile to the last unit.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { addTestApprover, decideAs, type TestApprover } from '../../../test/approvers.ts'
 import { setPolicy } from '../../../test/policies.ts'
 import {
   fund,
   MASTER_KEYS,
   newCustomer,
-  startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
-import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import { runOrchestrations } from '../../resources/orchestrations/run-orchestrations.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 import type { ApprovalDecision } from '../../contract/approval.ts'
+import { signOnlyAccepted } from './sign-only-accepted.ts'
 
 const macs = new RowMacs(MASTER_KEYS)
-let service: TestService
-beforeAll(async () => void (service = await startTestService()))
-afterAll(async () => {
-  expect((await verify(service.db, { macs })).disagreements).toEqual([])
-  await service.close()
-})
+const service = await ownTestService()
+afterAll(async () => expect((await verify(service.db, { macs })).disagreements).toEqual([]))
 
 interface World {
   customer: TestCustomer

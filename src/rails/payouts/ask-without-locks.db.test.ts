@@ -3,15 +3,14 @@
  * 1. no lock is held during the request, so that a worker can sign and record;
  * 2. if a worker advanced the withdrawal meanwhile, the command records nothing.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   credit,
   newCustomer,
-  startTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
   withdraw,
+  ownTestService,
 } from '../../../test/support.ts'
 import { networksWith as changed, readTransfer } from '../../../test/payouts.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
@@ -24,11 +23,7 @@ import { markWithdrawalPaid } from './mark-withdrawal-paid.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 const REASON = { code: 'UNRESOLVED', detail: 'the receipt lacks the transfer' } as const
 const HASH = 'ab'.repeat(32)

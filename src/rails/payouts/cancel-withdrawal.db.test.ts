@@ -3,18 +3,16 @@
  * src/resources/transfers/cancel-transfer.db.test.ts tests what can be cancelled.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
-  atEnd,
   credit,
   newCustomer,
-  startTestService,
   ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
   withdraw,
   withdrawalOf,
+  ownTestService,
 } from '../../../test/support.ts'
 import { availableOf, networksWith, onChain, readTransfer } from '../../../test/payouts.ts'
 import { untilOneWaits } from '../../../test/cluster.ts'
@@ -29,12 +27,10 @@ import type { NetworkAdapter, Networks } from '../../networks/network.ts'
 import { NodeRefusal } from '../../networks/node-failure.ts'
 import { CANCELLED_BY, cancelForOperator, NotCancellable } from './cancel-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
+import { atEnd } from '../../../test/at-end.ts'
+import { refusedWith } from '../../../test/matchers.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
 
@@ -347,15 +343,9 @@ test('nothing is given back for a withdrawal that was inserted, nor more than wa
     )
   await post(invented, 0)
   const before = await availableOf(customer)
-  expect(await cancel(invented)).toMatchObject({
-    status: 503,
-    body: { detail: expect.stringContaining('is not what was accepted') as string },
-  })
+  expect(await cancel(invented)).toMatchObject(refusedWith(503, 'is not what was accepted'))
   await post(created.id, 10)
-  expect(await cancel(created.id)).toMatchObject({
-    status: 503,
-    body: { detail: expect.stringContaining('entries that its creation did not post') as string },
-  })
+  expect(await cancel(created.id)).toMatchObject(refusedWith(503, 'entries that its creation did not post'))
   expect(await availableOf(customer)).toBe(before)
 })
 

@@ -2,7 +2,7 @@ import { Refusal } from '../../contract/refusal.ts'
 import type { Database, Transaction } from '../../db/database.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
 import { findWithdrawal, holdWithdrawal } from './hold-withdrawal.ts'
-import type { HeldWithdrawal } from './outgoing-transfers.ts'
+import type { HeldWithdrawal } from './claimed-withdrawals.ts'
 import { markWithdrawal } from './withdrawal-marks.ts'
 import { record } from './record-steps.ts'
 import type { Origin } from '../../contract/actor.ts'
@@ -52,24 +52,24 @@ export async function cancelForOperator(
 }
 
 /**
- * Cancels a PENDING withdrawal that is not signed, in one transaction: the transfer fails, its total goes back to the profile,
- * and its orchestration fails. A worker that signs and a cancel both lock the row in `outgoing_transfers` until they commit, so
- * a withdrawal is refunded or signed, and never both. Repeating it changes nothing. The withdrawal must exist. Throws
- * NotCancellable, and the database's own error when a worker holds the lock for too long (`tookTooLong`).
+ * Cancels a PENDING withdrawal that is not signed, in one transaction: the transfer fails, its total goes back to the
+ * profile, and its orchestration fails. A worker that signs and a cancel both lock the row in `outgoing_transfers` until
+ * they commit, so a withdrawal is refunded or signed, and never both. Repeating it changes nothing. The withdrawal must
+ * exist. Throws NotCancellable, and the database's own error when a worker holds the lock for too long (`tookTooLong`).
  */
 export async function cancelWithdrawal(
   db: Database,
   withdrawal: { customer_id: string; transfer_id: string },
-  by: Canceller,
+  canceller: Canceller,
   origin: Origin,
 ): Promise<CancelledWithdrawal> {
-  return holdWithdrawal(db, withdrawal, (tx, held) => cancel(tx, held, by, origin))
+  return holdWithdrawal(db, withdrawal, (tx, held) => cancel(tx, held, canceller, origin))
 }
 
 async function cancel(
   tx: Transaction,
   { status, secondary_status: _, marks, ...withdrawal }: HeldWithdrawal,
-  by: Canceller,
+  canceller: Canceller,
   origin: Origin,
 ): Promise<CancelledWithdrawal> {
   const { customer_id, transfer_id } = withdrawal
@@ -79,7 +79,7 @@ async function cancel(
   const { state, crypto_tx_hash, raw_transaction } = withdrawal
   if (state !== 'HELD' || crypto_tx_hash !== null || raw_transaction !== null)
     throw new NotCancellable(transfer_id, status, 'is signed: it may be paid already')
-  const transfer = { status: 'FAILED', secondary_status: CANCELLED_BY[by] } as const
+  const transfer = { status: 'FAILED', secondary_status: CANCELLED_BY[canceller] } as const
   await record(tx, customer_id, [{ withdrawal, state: 'DONE', transfer }], {
     origin,
     action: 'transfer.cancel',

@@ -3,24 +3,22 @@
  * its account and identity, again. A stopped withdrawal waits with the reason, moves no money, and goes on when it
  * may.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import {
   credit,
   MASTER_KEYS,
   newCustomer,
-  startTestService,
   ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
   withdraw as order,
+  ownTestService,
 } from '../../../test/support.ts'
 import { standingOf } from '../../../test/payouts.ts'
 import { settle as settleAll } from '../../../test/work-off.ts'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
 import { openDatabase, transaction } from '../../db/database.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
-import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import type { Networks } from '../../networks/network.ts'
 import {
   freeze,
@@ -32,22 +30,16 @@ import {
 import { verify } from '../../money/verify/verify.ts'
 import { NodeRefusal } from '../../networks/node-failure.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
+import { signOnlyAccepted } from './sign-only-accepted.ts'
 
 const SOLANA = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
 
-let service: TestService
-let networks: Networks
-beforeAll(async () => {
-  service = await startTestService()
-  const macs = new RowMacs(MASTER_KEYS)
-  networks = new Map(
-    [...service.networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs)] as const),
-  )
-})
-afterAll(() => service.close())
-afterEach(async () => {
-  await service.owner.query('delete from freezes; delete from customer_freezes')
-})
+const service = await ownTestService()
+const macs = new RowMacs(MASTER_KEYS)
+const networks: Networks = new Map(
+  [...service.networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs)] as const),
+)
+afterEach(() => service.owner.query('delete from freezes; delete from customer_freezes'))
 
 /** Orders a withdrawal from a balance of its own. Returns its id. */
 async function withdraw(

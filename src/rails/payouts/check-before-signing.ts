@@ -5,8 +5,8 @@ import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { Problem } from '../../contract/problems.ts'
 import { judgeWithdrawals } from '../../governance/approvals/approved-withdrawal.ts'
-import { OwnCustody, requirePaidIn } from '../../money/movements/own-custody.ts'
-import type { Judgement } from '../../governance/approvals/approval.ts'
+import { OwnCustody, requirePaidIn } from '../../money/movements/paid-in-limit.ts'
+import type { Judgement } from '../../governance/approvals/judge-decisions.ts'
 import { describeFreeze, freezesOfSigning, type Freeze } from '../../money/records/freezes.ts'
 import { Holders, type Holder } from '../../money/records/holders.ts'
 import type { PayoutNetwork, Payer, PaymentRefusal, Withdrawal } from '../../networks/network.ts'
@@ -29,10 +29,10 @@ interface Held extends Holder {
 
 /**
  * Decides for each withdrawal whether it may be signed, in the transaction that keeps the signed bytes. It reads again
- * conditions that were true when the withdrawal was accepted: freezes, the standing of its account, its profile's account and
- * its identity, and in a sandbox the customer's deposits over a real network. None of these refuses a withdrawal for good,
- * because each can be reversed: the withdrawal waits, and can be cancelled. It verifies the approvers' signatures again
- * (`judgeWithdrawals`); a rejection, or the deadline, refuses the withdrawal. Returns the decisions by transfer_id.
+ * conditions that were true when the withdrawal was accepted: freezes, the standing of its account, its profile's account
+ * and its identity, and in a sandbox the customer's deposits over a real network. None of these refuses a withdrawal for
+ * good, because each can be reversed: the withdrawal waits, and can be cancelled. It verifies the approvers' signatures
+ * again (`judgeWithdrawals`); a rejection, or the deadline, refuses the withdrawal. Returns the decisions by transfer_id.
  */
 export async function checkBeforeSigning(
   tx: Transaction,
@@ -50,7 +50,7 @@ export async function checkBeforeSigning(
   const assets = claimed.map(({ asset }) => asset)
   const routes = assets.map((asset) => ({ crypto_network: network as CryptoNetwork, asset }))
   const ownCustody = await OwnCustody.read(tx, customer_id, isLimited ? routes : [], 'SIGNED')
-  const amounts = new Map(claimed.map((one) => [one.transfer_id, one]))
+  const amounts = new Map(claimed.map((withdrawal) => [withdrawal.transfer_id, withdrawal]))
   const notPaidIn = ({ transfer_id, profile_id }: Held) => {
     const { asset, amount } = amounts.get(transfer_id)!
     const route = { crypto_network: network as CryptoNetwork, asset }
@@ -79,8 +79,8 @@ export async function checkBeforeSigning(
 }
 
 /**
- * Decides about the platform's own transfers: nothing is signed on a frozen network. The adapter, which knows the hot wallet's
- * balance, makes a send to cold storage leave enough for customers' withdrawals (`unsignedWithdrawals`).
+ * Decides about the platform's own transfers: nothing is signed on a frozen network. The adapter, which knows the hot
+ * wallet's balance, makes a send to cold storage leave enough for customers' withdrawals (`unsignedWithdrawals`).
  */
 async function checkTreasury(
   tx: Transaction,
@@ -102,17 +102,17 @@ async function checkApprovals(
   withdrawals: readonly Held[],
 ): Promise<Map<string, SigningDecision>> {
   const decisions = new Map<string, SigningDecision>()
-  const ids = withdrawals.flatMap((one) => (one.needs_approval ? one.transfer_id : []))
+  const ids = withdrawals.flatMap((withdrawal) => (withdrawal.needs_approval ? withdrawal.transfer_id : []))
   if (ids.length === 0) return decisions
   const judged = await judgeWithdrawals(tx, customerId, ids)
   const now = await readClock(tx)
-  for (const [id, { of, judgement }] of judged) {
-    const leftMs = (momentAt(of.deadline).micros - now.micros) / 1000
+  for (const [id, { statement, judgement }] of judged) {
+    const leftMs = (momentAt(statement.deadline).micros - now.micros) / 1000
     if (judgement.outcome === 'REJECTED') decisions.set(id, refused('an approver rejected it'))
     else if (judgement.outcome === 'PENDING' && leftMs <= 0)
-      decisions.set(id, refused(`it was not approved by ${of.deadline}`))
+      decisions.set(id, refused(`it was not approved by ${statement.deadline}`))
     else if (judgement.outcome === 'PENDING') {
-      const detail = `${judgement.approvals} of ${of.required} approvers have approved it${refusedSignatures(judgement)}`
+      const detail = `${judgement.approvals} of ${statement.required} approvers have approved it${refusedSignatures(judgement)}`
       const dueInMs = Math.min(Math.ceil(leftMs), APPROVAL_LOOK_MS_MAX)
       decisions.set(id, { outcome: 'DEFERRED', reason: { code: 'AWAITING_APPROVAL', detail }, dueInMs })
     }

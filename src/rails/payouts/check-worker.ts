@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import { failed, ok, warn, type Finding } from '../../finding.ts'
-import { IS_NOT_BEGUN } from '../../money/records/payout-sql.ts'
+import { IS_NOT_BEGUN } from '../../networks/outgoing-transfers.ts'
 
 const OVERDUE_SECONDS_WARN = 30
 const OVERDUE_SECONDS_MAX = 300

@@ -31,13 +31,8 @@ import type { SignedStatement } from '../../contract/approval.ts'
 import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import type { ApprovalRequirement } from '../../governance/approvals/approved-withdrawal.ts'
 import { transaction } from '../../db/database.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
-import {
-  macOfWithdrawal,
-  readAccepted,
-  sealWithdrawal,
-  signOnlyAccepted,
-} from '../../audit/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
+import { macOfWithdrawal } from '../../audit/withdrawal-macs.ts'
 import type { Networks } from '../../networks/network.ts'
 import { challengeOf, newPrivateKey, signStatement } from '../../governance/approvals/approval-statement.ts'
 import { verify } from '../../money/verify/verify.ts'
@@ -45,6 +40,8 @@ import { cancelWithdrawal } from './cancel-withdrawal.ts'
 import { decideApproval, readApproval } from './decide-approval.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 import type { ApprovalDecision } from '../../contract/approval.ts'
+import { signOnlyAccepted } from './sign-only-accepted.ts'
+import { readAccepted, sealWithdrawal } from '../../money/movements/accepted-withdrawals.ts'
 
 const macs = new RowMacs(MASTER_KEYS)
 const INITIATOR = randomUUID()

@@ -3,7 +3,7 @@ import type { Origin } from '../../contract/actor.ts'
 import type { SignedStatement } from '../../contract/approval.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import { momentAt, newId, readClock, type Moment } from '../../db/ids.ts'
+import { momentAt, readClock, type Moment } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
 import { judgeWithdrawals } from '../../governance/approvals/approved-withdrawal.ts'
@@ -12,17 +12,17 @@ import {
   approvalEvent,
   approvalToWire,
   changeStatementOf,
-  judgeDecisions,
   selectDecisions,
   setApprovalStatus,
   type ApprovalRow,
-  type Objection,
+  insertDecision,
 } from '../../governance/approvals/approval.ts'
+import { judgeDecisions, type Objection } from '../../governance/approvals/judge-decisions.ts'
 import { statementText, type StatementOf } from '../../governance/approvals/approval-statement.ts'
 import { actorsBehind, selectApprovers } from '../../governance/approvals/approver.ts'
 import { holdWithdrawal } from './hold-withdrawal.ts'
 import type { Step } from './next-step.ts'
-import type { HeldWithdrawal } from './outgoing-transfers.ts'
+import type { HeldWithdrawal } from './claimed-withdrawals.ts'
 import { record } from './record-steps.ts'
 import type { Approval, ApprovalStatus, ApprovalDecision } from '../../contract/approval.ts'
 
@@ -35,8 +35,11 @@ export interface ReadApproval {
 /** Reads an approval of the customer, with the texts to sign. Throws not-found. */
 export async function readApproval(db: Queryable, customerId: string, id: string): Promise<ReadApproval> {
   const row = await selectApproval(db, customerId, id)
-  const of = await statementOf(db, row)
-  const statements = { APPROVE: statementText('APPROVE', of), REJECT: statementText('REJECT', of) }
+  const statement = await statementOf(db, row)
+  const statements = {
+    APPROVE: statementText('APPROVE', statement),
+    REJECT: statementText('REJECT', statement),
+  }
   return { approval: approvalToWire(row, await selectDecisions(db, customerId, [id])), statements }
 }
 
@@ -83,7 +86,7 @@ async function statementOf(db: Queryable, row: ApprovalRow): Promise<StatementOf
   const judged = await judgeWithdrawals(db, row.customer_id, [row.transfer_id])
   const withdrawal = judged.get(row.transfer_id)
   assert(withdrawal !== undefined, `approval ${row.id} has no withdrawal`)
-  return withdrawal.of
+  return withdrawal.statement
 }
 
 async function decide(
@@ -96,13 +99,13 @@ async function decide(
   const row = await selectApproval(tx, customerId, id)
   const now = await readClock(tx)
   requireOpen(row, held, now)
-  const of = await statementOf(tx, row)
+  const statement = await statementOf(tx, row)
   const approvers = await selectApprovers(tx, customerId)
   const kept = await selectDecisions(tx, customerId, [id])
-  const order = { id: row.transfer_id ?? id, initiator: of.initiator }
+  const order = { id: row.transfer_id ?? id, initiator: statement.initiator }
   const [actors] = await actorsBehind(tx, customerId, [order])
-  const before = judgeDecisions(of, kept, approvers, actors!)
-  const after = judgeDecisions(of, [...kept, given], approvers, actors!)
+  const before = judgeDecisions(statement, kept, approvers, actors!)
+  const after = judgeDecisions(statement, [...kept, given], approvers, actors!)
   // The last objection is to the given decision.
   if (after.objections.length > before.objections.length)
     refuse(given, after.objections.at(-1)!, approvalToWire(row, kept))
@@ -131,7 +134,7 @@ function refuse(
   approval: Approval,
 ): never {
   const isRepeat = approval.decisions.some(
-    (one) => one.approver_id === approver_id && one.decision === decision,
+    (recorded) => recorded.approver_id === approver_id && recorded.decision === decision,
   )
   if (kind === 'SIGNATURE')
     throw problem.badRequest(
@@ -140,20 +143,6 @@ function refuse(
     )
   if (kind === 'REPEATED' && isRepeat) throw problem.alreadyExists('approver_id', approval)
   throw problem.forbidden(`approver ${approver_id} cannot decide: ${objection}`)
-}
-
-async function insertDecision(
-  tx: Transaction,
-  { customer_id, id }: ApprovalRow,
-  { approver_id, decision, signed }: SignedDecision,
-  now: Moment,
-): Promise<void> {
-  await tx.query(
-    `
-    insert into approval_decisions (customer_id, approval_id, id, created_at, approver_id, decision, signed)
-    values ($1, $2, $3, $4, $5, $6, $7)`,
-    [customer_id, id, newId(now), now.text, approver_id, decision, JSON.stringify(signed)],
-  )
 }
 
 const OPEN: readonly ApprovalStatus[] = ['PENDING', 'APPROVED']

@@ -22,7 +22,7 @@ import {
   stepAfterStatus,
   type Step,
 } from './next-step.ts'
-import type { KeptWithdrawal } from './outgoing-transfers.ts'
+import type { KeptWithdrawal } from './claimed-withdrawals.ts'
 
 /** Asks a network's adapter what became of stored transactions, and turns its answers into steps. Records nothing. */
 
@@ -40,9 +40,9 @@ interface Asked {
 }
 
 /**
- * Broadcasts signed transactions, and asks how far the others are. A transaction that the node did not accept is asked about,
- * too: it may be mined already, may never be, or may need a replacement. Failures go to `failures`. A broadcast transaction has
- * its step all the same, and one that could not be asked about is asked about again.
+ * Broadcasts signed transactions, and asks how far the others are. A transaction that the node did not accept is asked
+ * about, too: it may be mined already, may never be, or may need a replacement. Failures go to `failures`. A broadcast
+ * transaction has its step all the same, and one that could not be asked about is asked about again.
  */
 export async function follow(
   db: Queryable,
@@ -50,7 +50,7 @@ export async function follow(
   kept: KeptWithdrawal[],
   failures: unknown[],
 ): Promise<Followed> {
-  const inState = (state: KeptWithdrawal['state']) => kept.filter((one) => one.state === state)
+  const inState = (state: KeptWithdrawal['state']) => kept.filter((withdrawal) => withdrawal.state === state)
   const asked = await askSigner(db, adapter, inState('ASKED'))
   const signed = await broadcast(adapter, inState('SIGNED'), failures)
   const toCheck = [...inState('BROADCAST'), ...signed.toCheck, ...asked.toCheck]
@@ -58,8 +58,8 @@ export async function follow(
     failures.push(error)
     return { steps: [], stuck: [] }
   })
-  // What waits for the signer ends by what it replaced, or by what has used its nonce. Otherwise it goes on waiting, with what
-  // the chain says of it.
+  // A withdrawal that waits for the signer ends by the transaction that it replaced, or by the one that used its nonce.
+  // Otherwise it goes on waiting, with what the chain says of it.
   const steps = checked.steps.flatMap((step): Step[] => {
     const { withdrawal, state, waitingReason } = step
     if (withdrawal.state !== 'ASKED' || state === 'DONE' || state === 'HELD') return [step]
@@ -89,20 +89,20 @@ export const evidenceOfEach = async (
   )
 
 /**
- * Asks the signer process about withdrawals that are ASKED. It gets with each what was accepted and who has approved it. What it
- * replaces is broadcast meanwhile.
+ * Asks the signer process about withdrawals that are ASKED. It gets with each what was accepted and who has approved it.
+ * The worker broadcasts what it replaces meanwhile.
  */
 async function askSigner(db: Queryable, adapter: Payer, asked: KeptWithdrawal[]): Promise<Asked> {
   if (asked.length === 0) return { steps: [], toCheck: [] }
   const steps = await answersOfSigner(db, adapter, asked)
-  // What people sign by hand is asked about with the question itself.
+  // The question itself also asks about transactions that people sign by hand.
   const unsigned = steps.flatMap(({ withdrawal, state, waitingReason }) =>
     state === 'ASKED' && waitingReason?.code !== 'NOT_ACCEPTED' && adapter.byHand === undefined
       ? withdrawal
       : [],
   )
   await rebroadcastReplaced(db, adapter, unsigned)
-  return { steps, toCheck: unsigned.map((one) => ({ ...one, isAsked: true as const })) }
+  return { steps, toCheck: unsigned.map((withdrawal) => ({ ...withdrawal, isAsked: true as const })) }
 }
 
 async function answersOfSigner(
@@ -117,14 +117,14 @@ async function answersOfSigner(
   const evidence = await evidenceOfEach(db, asked)
   const answers = await adapter.askSigner(
     db,
-    asked.map((one) => ({ ...one, evidence: evidence.get(one.transfer_id)! })),
+    asked.map((withdrawal) => ({ ...withdrawal, evidence: evidence.get(withdrawal.transfer_id)! })),
   )
   return asked.map((withdrawal, index) => stepAfterSigner(withdrawal, answers[index]!, adapter))
 }
 
 /**
- * Broadcasts what was signed last of withdrawals whose replacement is not: it may pay them yet, and a node may have dropped it.
- * What was voided is left out, whatever its bytes are: those of the new question may pay in its place.
+ * Broadcasts the last signed transaction of withdrawals whose replacement is unsigned: it may pay them yet, and a node may
+ * have dropped it. A voided transaction is left out: the bytes of the new question may pay in its place.
  */
 async function rebroadcastReplaced(db: Queryable, adapter: Payer, asked: KeptWithdrawal[]): Promise<void> {
   const replacing = asked.filter(({ replaced }) => replaced.length > 0)
@@ -149,11 +149,11 @@ async function rebroadcastReplaced(db: Queryable, adapter: Payer, asked: KeptWit
 async function broadcast(adapter: Payer, signed: KeptWithdrawal[], failures: unknown[]): Promise<Asked> {
   const answers = await inParts<KeptWithdrawal, BroadcastAnswer | undefined>(
     signed,
-    (some) =>
-      adapter.broadcast(some).catch((error: unknown): BroadcastAnswer[] => {
+    (withdrawals) =>
+      adapter.broadcast(withdrawals).catch((error: unknown): BroadcastAnswer[] => {
         if (!(error instanceof NodeFailure)) throw error
         const reason = reasonOfFailure(error)
-        return some.map(() => ({ accepted: false, reason }))
+        return withdrawals.map(() => ({ accepted: false, reason }))
       }),
     (withdrawal, error): undefined => void failures.push(failureOf(withdrawal, error)),
   )
@@ -211,15 +211,15 @@ export async function statusOfEach<Asked extends BroadcastWithdrawal>(
   if (failed.length === 0 || adapter.asksNode !== true) return statuses
   const ids = failed.map(({ transfer_id }) => transfer_id)
   const signed = await signedBefore(db, failed[0]!.network, ids)
-  const all = failed.flatMap(({ crypto_tx_index: _, isAsked: ___, ...withdrawal }) =>
-    (signed.get(withdrawal.transfer_id) ?? []).map(({ used_by: __, ...one }) => {
-      return { ...withdrawal, ...one, replaced: [] }
+  const payments = failed.flatMap(({ crypto_tx_index: _, isAsked: ___, ...withdrawal }) =>
+    (signed.get(withdrawal.transfer_id) ?? []).map(({ used_by: __, ...transaction }) => {
+      return { ...withdrawal, ...transaction, replaced: [] }
     }),
   )
-  if (all.length === 0) return statuses
+  if (payments.length === 0) return statuses
   const doubts = new Map<string, PaymentStatus>()
-  for (const [index, status] of (await transactionStatuses(all, adapter)).entries()) {
-    const { transfer_id, crypto_tx_hash } = all[index]!
+  for (const [index, status] of (await transactionStatuses(payments, adapter)).entries()) {
+    const { transfer_id, crypto_tx_hash } = payments[index]!
     if (!endsUnpaid(status) && status?.state !== 'VOID')
       doubts.set(transfer_id, mayPayYet(crypto_tx_hash, status))
   }
@@ -249,7 +249,7 @@ const transactionStatuses = <Asked extends BroadcastWithdrawal>(
 ): Promise<(PaymentStatus | undefined)[]> =>
   inParts(
     asked,
-    (some) => adapter.checkStatus(some),
+    (withdrawals) => adapter.checkStatus(withdrawals),
     (_, error): PaymentStatus => ({ ...unjudged(error), mayBeMined: true }),
     (error) => error instanceof NodeFailure && !isRefusal(error),
   )

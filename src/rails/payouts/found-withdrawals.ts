@@ -1,24 +1,22 @@
 import type { Database, Queryable, Transaction } from '../../db/database.ts'
 import { findOwner } from '../../money/records/transfer-owner.ts'
-import { PAYOUT_TYPES } from '../../money/records/payout-sql.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import type { PaidWithdrawal, PayoutNetwork, SignedTransaction, Withdrawal } from '../../networks/network.ts'
-import type { State } from './next-step.ts'
+import { beginOutgoing, SELECT_WITHDRAWAL, withCanonicalAddress } from './claimed-withdrawals.ts'
+import { PAYOUT_TYPES } from '../../contract/payout-sql.ts'
 import {
-  beginOutgoing,
+  type OutgoingState,
   keepReplaced,
-  SELECT_WITHDRAWAL,
-  TakenMeanwhile,
-  withCanonicalAddress,
+  setTransaction,
   type OutgoingId,
-} from './outgoing-transfers.ts'
+} from '../../networks/outgoing-transfers.ts'
 
 /** Withdrawals as operators' commands find them by their id, and the transactions that were signed for them. */
 
 /** A transfer out of the platform as an operator finds it, begun or not. */
 export type FoundWithdrawal = PaidWithdrawal & {
   status: string
-  state: State
+  state: OutgoingState
   crypto_tx_hash: string | null
   crypto_tx_index: string | null
   /** The transaction that the transfer names, once it is completed. */
@@ -60,11 +58,8 @@ async function sharedBytes(
   return rows[0]?.raw_transaction ?? null
 }
 
-/**
- * Gives a withdrawal the transaction that paid it, by compare-and-set: throws TakenMeanwhile unless it still has the state
- * and the transaction that it was found with. The transaction before it counts as replaced.
- */
-export async function setTransaction(
+/** Gives a withdrawal the transaction that paid it. The transaction before it counts as replaced. Throws TakenMeanwhile. */
+export async function keepPaid(
   tx: Transaction,
   { customer_id, transfer_id, state, crypto_tx_hash, raw_transaction: before }: FoundWithdrawal,
   paid: SignedTransaction,
@@ -72,23 +67,7 @@ export async function setTransaction(
   const ids = [customer_id, transfer_id] as const
   if (state === 'NEW') await beginOutgoing(tx, ids)
   if (before !== null) await keepReplaced(tx, customer_id, [transfer_id])
-  const { rowCount } = await tx.query(
-    `
-    update outgoing_transfers
-    set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, crypto_tx_index = $5, due_at = (select clock_timestamp()),
-        signed_at = null, broadcast_at = null, confirmations = null, confirmations_needed = null,
-        waiting_code = null, waiting_detail = null, waiting_since = null, leased_until = null
-    where customer_id = $1 and transfer_id = $2 and state = $6 and crypto_tx_hash is not distinct from $7`,
-    [
-      ...ids,
-      paid.payments === undefined ? paid.raw_transaction : null,
-      paid.crypto_tx_hash,
-      paid.crypto_tx_index ?? null,
-      state === 'NEW' ? 'HELD' : state,
-      crypto_tx_hash,
-    ],
-  )
-  if (rowCount !== 1) throw new TakenMeanwhile(1)
+  await setTransaction(tx, ids, { state: state === 'NEW' ? 'HELD' : state, crypto_tx_hash }, paid)
 }
 
 /** A transaction that was signed for a withdrawal. Its bytes are null where they are not stored here. */

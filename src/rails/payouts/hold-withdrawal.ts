@@ -3,13 +3,8 @@ import { Refusal } from '../../contract/refusal.ts'
 import { deadlocked, tookTooLong, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { limitLockWaits } from '../../db/lock-rows.ts'
 import { signedBefore } from '../../networks/network-transactions.ts'
-import {
-  beginOutgoing,
-  lockOutgoing,
-  selectHeld,
-  type HeldWithdrawal,
-  type OutgoingId,
-} from './outgoing-transfers.ts'
+import { beginOutgoing, selectHeld, type HeldWithdrawal } from './claimed-withdrawals.ts'
+import { lockOutgoing, type OutgoingId } from '../../networks/outgoing-transfers.ts'
 
 /** Locks a withdrawal against workers while a client or an operator decides about it. */
 
@@ -85,8 +80,8 @@ async function hold(tx: Transaction, ids: OutgoingId): Promise<HeldWithdrawal | 
   const held = await selectHeld(tx, ids)
   if (held.status !== 'PENDING' || held.state !== 'HELD') return held
   if (held.network === 'WIRE') return held.marks.includes('TAKEN') ? { ...held, state: 'SIGNED' } : held
-  // A database node that was restored from an older state has forgotten what was signed. A refund would pay the withdrawal
-  // twice.
+  // A part of the database that was restored from an older state has forgotten what was signed. A refund would pay the
+  // withdrawal twice.
   const signed = (await signedBefore(tx, held.network, [held.transfer_id])).get(held.transfer_id)?.at(-1)
   return signed === undefined ? held : { ...held, state: 'SIGNED', crypto_tx_hash: signed.crypto_tx_hash }
 }

@@ -1,10 +1,8 @@
 import { firstIn } from '../../db/changes.ts'
 import { type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import { IS_NOT_BEGUN, PAYOUT_NETWORK, PAYOUT_TYPES } from '../../money/records/payout-sql.ts'
 import type { PayoutNetwork } from '../../networks/network.ts'
 import { PAYMENT_CODES } from '../../contract/waiting-codes.ts'
 import { DELAYS_ALL_ASSETS } from '../../networks/waiting.ts'
-import type { State } from './next-step.ts'
 import {
   JOIN_TRANSFER,
   keepNames,
@@ -15,10 +13,20 @@ import {
   type Claimed,
   type ClaimedRow,
   type KeptWithdrawal,
-} from './outgoing-transfers.ts'
+} from './claimed-withdrawals.ts'
 import { LEASE_MS } from '../leases.ts'
 import { takeLock } from '../../db/locks.ts'
 import { arraysOf, byCustomer } from '../../db/rows.ts'
+import { PAYOUT_NETWORK, PAYOUT_TYPES } from '../../contract/payout-sql.ts'
+import {
+  IS_NOT_BEGUN,
+  BEGIN,
+  IS_FREE,
+  LEASE_DUE,
+  UNLESS_BEGUN,
+  type LeasedWithdrawals,
+  type OutgoingState,
+} from '../../networks/outgoing-transfers.ts'
 
 /** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
 
@@ -28,19 +36,17 @@ const CLAIM_MAX = 500
 export interface Work {
   customer_id: string
   network: PayoutNetwork
-  state: State
+  state: OutgoingState
 }
-
-const IS_FREE = '(leased_until is null or leased_until <= clock_timestamp())'
 
 /** The work that is due on these networks, in random order, so that a flaky node does not always delay the same customers. */
 export async function workToDo(
-  hints: Queryable,
+  db: Queryable,
   networks: readonly PayoutNetwork[],
-): Promise<{ work: Work[]; at: string }> {
-  const { rows } = await hints.query<Work & { at: string }>(
+): Promise<{ work: Work[]; dueBy: string }> {
+  const { rows } = await db.query<Work & { due_by: string }>(
     `
-    select customer_id, network, state, clock_timestamp() as at
+    select customer_id, network, state, clock_timestamp() as due_by
     from (
       select customer_id, network, state from outgoing_transfers
       where due_at <= clock_timestamp() and ${IS_FREE} and network = any ($1)
@@ -50,16 +56,16 @@ export async function workToDo(
     order by random()`,
     [networks],
   )
-  return { work: rows, at: rows[0]?.at ?? '' }
+  return { work: rows, dueBy: rows[0]?.due_by ?? '' }
 }
 
 /** The milliseconds until the next withdrawal over these networks is due (`firstIn`). */
 export const withdrawalDueIn = (
-  hints: Queryable,
+  db: Queryable,
   networks: readonly PayoutNetwork[],
 ): Promise<number | undefined> =>
   firstIn(
-    hints,
+    db,
     'select greatest(due_at, leased_until) as at from outgoing_transfers where due_at is not null and network = any ($1)',
     [networks],
   )
@@ -71,18 +77,16 @@ export async function claimNew(
   limit = CLAIM_MAX,
 ): Promise<Claimed[]> {
   const { rows: begun } = await tx.query<{ transfer_id: string }>({
-    // `statement_timestamp()` sends this straight to a shard, `clock_timestamp()` would send it through the
-    // coordinator.
+    // `statement_timestamp()`, not `clock_timestamp()`: rule 2 of src/db/distribution.ts.
     text: `
-      insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
-      select t.customer_id, t.id, $2, 'HELD', statement_timestamp()
+      ${BEGIN}
+      select t.customer_id, t.id, $2, 'HELD', statement_timestamp(), null::timestamptz
       from transfers t
       where t.customer_id = $1 and ${PAYOUT_NETWORK} = $2 and ${IS_NOT_BEGUN}
       order by t.id
       limit $3
       for update of t skip locked
-      on conflict (customer_id, transfer_id) do nothing
-      returning transfer_id`,
+      ${UNLESS_BEGUN}`,
     values: [customer_id, network, limit],
   })
   if (begun.length === 0) return []
@@ -99,11 +103,11 @@ export async function claimNew(
   return claimed
 }
 
-/** Claims withdrawals that are due; with `heldAt`, only those that wait to be signed and were due by that time. */
+/** Claims withdrawals that are due; with `dueBy`, only those that wait to be signed and were due by that time. */
 export async function claimDue(
   tx: Transaction,
   { customer_id, network }: Omit<Work, 'state'>,
-  { limit = CLAIM_MAX, heldAt }: { limit?: number; heldAt?: string } = {},
+  { limit = CLAIM_MAX, dueBy }: { limit?: number; dueBy?: string } = {},
 ): Promise<Claimed[]> {
   const { rows } = await tx.query<ClaimedRow>({
     text: `
@@ -118,21 +122,18 @@ export async function claimDue(
         for update skip locked
       ) b ${JOIN_TRANSFER}
       order by b.due_at, b.transfer_id`,
-    values: [customer_id, network, limit, heldAt ?? null],
+    values: [customer_id, network, limit, dueBy ?? null],
   })
-  return heldAt === undefined
+  return dueBy === undefined
     ? withReplaced(tx, customer_id, rows)
     : rows.map(({ crypto_tx_index: _, ...row }) => withCanonicalAddress({ ...row, replaced: [] }))
 }
 
-/** Withdrawals of a customer that no other worker asks about until then. The time identifies the lease. */
-export interface Lease {
-  customer_id: string
+export interface Lease extends LeasedWithdrawals {
   kept: KeptWithdrawal[]
-  leased_until: string
 }
 
-/** Leases signed withdrawals that are due. `release` ends the lease early. */
+/** Leases signed withdrawals that are due. `endLease` ends the lease early. */
 export async function leaseKept(
   db: Database,
   { customer_id, network }: Omit<Work, 'state'>,
@@ -140,19 +141,7 @@ export async function leaseKept(
 ): Promise<Lease> {
   const { rows } = await db.query<ClaimedRow & { leased_until: string }>({
     text: `
-      with leased as (
-        update outgoing_transfers
-        set leased_until = (select clock_timestamp()) + make_interval(secs => $4::float8 / 1000)
-        where customer_id = $1 and transfer_id in (
-          select transfer_id
-          from outgoing_transfers
-          where customer_id = $1 and network = $2 and due_at <= (select clock_timestamp()) and ${IS_FREE}
-            and state in ('ASKED', 'SIGNED', 'BROADCAST')
-          order by due_at, transfer_id
-          limit $3
-          for update skip locked
-        )
-        returning *
+      with leased as (${LEASE_DUE}
       )
       ${SELECT_CLAIMED}, b.leased_until
       from leased b ${JOIN_TRANSFER}
@@ -164,40 +153,13 @@ export async function leaseKept(
   return { customer_id, kept: (await withReplaced(db, customer_id, own)) as KeptWithdrawal[], leased_until }
 }
 
-/** Renews a lease, but for the withdrawals that are being recorded. */
-export async function renewKept(db: Database, lease: Lease): Promise<void> {
-  const { rows } = await db.query<{ leased_until: string }>(
-    `
-    update outgoing_transfers
-    set leased_until = (select clock_timestamp()) + make_interval(secs => $4::float8 / 1000)
-    where customer_id = $1 and transfer_id in (
-      select transfer_id
-      from outgoing_transfers
-      where customer_id = $1 and transfer_id = any ($2::uuid[]) and leased_until = $3
-      for update skip locked
-    )
-    returning leased_until`,
-    [lease.customer_id, lease.kept.map(({ transfer_id }) => transfer_id), lease.leased_until, LEASE_MS],
-  )
-  lease.leased_until = rows[0]?.leased_until ?? lease.leased_until
-}
-
-/** Ends a lease early: what was not recorded is still due. */
-export async function release(db: Database, { customer_id, kept, leased_until }: Lease): Promise<void> {
-  await db.query(
-    `update outgoing_transfers set leased_until = null
-     where customer_id = $1 and transfer_id = any ($2::uuid[]) and leased_until = $3`,
-    [customer_id, kept.map(({ transfer_id }) => transfer_id), leased_until],
-  )
-}
-
 /** Waits until nobody else signs on the network, and lets nobody sign before the transaction ends. */
 export const signAlone = (tx: Transaction, network: PayoutNetwork) => takeLock(tx, 'signing', network)
 
 /**
  * The ids of those that must wait because an earlier withdrawal of their profile, not among them, waits to be signed: one of
- * their asset, or one of any asset that waits for its network fee. A signed withdrawal delays no later one, nor does one that
- * waits for a reason of its own (`PAYMENT_CODES`).
+ * their asset, or one of any asset that waits for its network fee. A signed withdrawal delays no later one, nor does one
+ * that waits for a reason of its own (`PAYMENT_CODES`).
  */
 export async function behindOthers(
   tx: Transaction,

@@ -2,9 +2,9 @@ import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import type { PayoutNetwork, Networks } from '../../networks/network.ts'
 import { readHash } from './read-hash.ts'
-import { keepTransactions } from '../../networks/network-transactions.ts'
+import { keepTransactions, acknowledgedAs } from '../../networks/network-transactions.ts'
 import { signAlone } from './lease.ts'
-import { findOutgoing, findPayee, setTransaction } from './found-withdrawals.ts'
+import { findOutgoing, findPayee, keepPaid } from './found-withdrawals.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
@@ -17,14 +17,14 @@ export interface WithdrawalOnChain {
 
 /**
  * Records the hot wallet's transaction that paid a withdrawal, where this database has no record of it because a backup was
- * restored. The worker follows the transaction as if it had been signed here, and signs no other. A transaction that was signed
- * here counts as replaced. Repeating the command changes nothing.
+ * restored. The worker follows the transaction as if it had been signed here, and signs no other. A transaction that was
+ * signed here counts as replaced. Repeating the command changes nothing.
  *
  * The node is asked with no database transaction open. Its answer is recorded if the withdrawal is still as it was found.
  *
- * Throws a Refusal when there is no such withdrawal, when the network has no transaction with the hash that pays it, and when
- * the transaction that was signed here may still be mined as well. Throws TakenMeanwhile when a worker took the withdrawal
- * further.
+ * Throws a Refusal when there is no such withdrawal, when the network has no transaction with the hash that pays it, and
+ * when the transaction that was signed here may still be mined as well. Throws TakenMeanwhile when a worker took the
+ * withdrawal further.
  */
 export async function markWithdrawalPaid(
   db: Database,
@@ -53,7 +53,7 @@ export async function markWithdrawalPaid(
     if (payee !== undefined)
       throw new Refusal(`${paid.crypto_tx_hash} is the transaction of withdrawal ${payee}`)
     await keepTransactions(tx, network, [{ ...paid, customer_id, transfer_id }], 'MARKED')
-    await setTransaction(tx, withdrawal, paid)
+    await keepPaid(tx, withdrawal, paid)
     await keep?.(tx)
     await recordNow(tx, customer_id, audited(origin, 'transfer.mark_paid', transfer_id))
   })
@@ -62,9 +62,6 @@ export async function markWithdrawalPaid(
 
 /** Throws a Refusal for a transaction that the ledger has as the platform's own: it has paid no withdrawal. */
 async function requireNotAcknowledged(db: Database | Transaction, network: PayoutNetwork, hash: string) {
-  const { rowCount } = await db.query(
-    'select 1 from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
-    [network, hash],
-  )
-  if (rowCount !== 0) throw new Refusal(`${hash} was acknowledged as the platform's own`)
+  if ((await acknowledgedAs(db, network, hash)) !== undefined)
+    throw new Refusal(`${hash} was acknowledged as the platform's own`)
 }

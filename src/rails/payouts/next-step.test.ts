@@ -5,6 +5,7 @@ import type {
   PaymentStatus,
   PaymentRefusal,
   Review,
+  SignerAnswer,
   Signing,
 } from '../../networks/network.ts'
 import type { WaitingReason } from '../../networks/waiting.ts'
@@ -16,6 +17,7 @@ import {
   stepAfterBroadcast,
   stepAfterCheck,
   stepAfterReview,
+  stepAfterSigner,
   stepAfterSigning,
   stepAfterStatus,
   type Step,
@@ -26,7 +28,7 @@ import {
  * Invariants of every step, whatever a network answers: 1. only SIGNED of `sign` and a replacement return bytes, and
  * only bytes that the adapter gave; 2. only a refusal returns the money (FAILED), never an uncertain answer; 3. a
  * withdrawal has ended exactly if nothing is due; 4. a waiting withdrawal has a reason, and no other has one; 5.
- * signed bytes are never dropped: nothing leads from SIGNED or BROADCAST back to HELD.
+ * signed bytes are never dropped: only VOID leads from SIGNED or BROADCAST back to HELD, with the transaction that ended them.
  */
 
 const refusal: fc.Arbitrary<PaymentRefusal> = fc.constant({
@@ -35,6 +37,7 @@ const refusal: fc.Arbitrary<PaymentRefusal> = fc.constant({
 const reason: fc.Arbitrary<WaitingReason> = fc.record({
   code: fc.constantFrom('HOT_WALLET_SHORT', 'NODE_DOWN', 'FROZEN', 'UNRESOLVED'),
   detail: fc.string(),
+  recheckMs: fc.option(fc.nat({ max: 100_000 }), { nil: undefined }),
 })
 const bytes = fc.record({
   raw_transaction: fc.uint8Array({ minLength: 1 }).map((array) => Buffer.from(array)),
@@ -73,7 +76,8 @@ function requireSound(step: Step): void {
   expect(state === 'DONE').toBe(transfer?.status === 'COMPLETED' || transfer?.status === 'FAILED')
   if (waitingReason !== undefined) expect(state).not.toBe('DONE')
   if (signed !== undefined) expect(state).toBe('SIGNED')
-  if (withdrawal.state === 'SIGNED' || withdrawal.state === 'BROADCAST') expect(state).not.toBe('HELD')
+  if (withdrawal.state === 'SIGNED' || withdrawal.state === 'BROADCAST')
+    expect(state === 'HELD').toBe(step.usedBy !== undefined)
 }
 
 describe('of an unsigned withdrawal', () => {
@@ -118,7 +122,11 @@ describe('of an unsigned withdrawal', () => {
         }
         requireSound(step!)
         if (answer.outcome === 'DEFERRED')
-          expect(step).toMatchObject({ state: 'HELD', waitingReason: answer.reason, dueInMs: when.pollMs })
+          expect(step).toMatchObject({
+            state: 'HELD',
+            waitingReason: answer.reason,
+            dueInMs: when.pollMs,
+          })
         else expect(step!.transfer!.status).toBe('FAILED')
       }),
     )
@@ -163,11 +171,20 @@ describe('of a signed withdrawal', () => {
       { state: 'PENDING' as const },
       { state: 'MINED' as const },
       { state: 'UNKNOWN' as const },
+      { state: 'PENDING' as const, isTooCheap: true as const },
+      { state: 'UNKNOWN' as const, isTooCheap: true as const },
     ),
-    fc
-      .tuple(refusal, networkFee)
-      .map(([refusal, fee]) => ({ state: 'FAILED' as const, refusal, ...(fee && { networkFee: fee }) })),
-    reason.map((reason) => ({ state: 'UNRESOLVED' as const, reason })),
+    fc.tuple(refusal, networkFee, fc.boolean()).map(([refusal, fee, byRecipient]) => ({
+      ...{ state: 'FAILED' as const, refusal },
+      ...(fee && { networkFee: fee }),
+      ...(byRecipient && { byRecipient: true as const }),
+    })),
+    fc.tuple(reason, fc.boolean(), fc.boolean()).map(([reason, hasError, mayBeMined]) => ({
+      ...{ state: 'UNRESOLVED' as const, reason },
+      ...(hasError && { error: new Error('not judged') }),
+      ...(mayBeMined && { mayBeMined: true as const }),
+    })),
+    fc.string({ minLength: 1 }).map((usedBy) => ({ state: 'VOID' as const, usedBy })),
   )
   const signedOne = withdrawal(['SIGNED', 'BROADCAST']).map((one) => ({
     ...one,
@@ -175,7 +192,8 @@ describe('of a signed withdrawal', () => {
   }))
 
   test('a broadcast ends it only by a permanent refusal', () => {
-    const answer: fc.Arbitrary<BroadcastAnswer> = fc.oneof(
+    const answer: fc.Arbitrary<BroadcastAnswer | undefined> = fc.oneof(
+      fc.constant(undefined),
       fc.constant({ accepted: true as const }),
       refusal.map((refusal) => ({ accepted: false as const, refusal })),
       reason.map((reason) => ({ accepted: false as const, reason })),
@@ -185,7 +203,9 @@ describe('of a signed withdrawal', () => {
         const step = stepAfterBroadcast(one, said, when)
         requireSound(step)
         expect(step.signed).toBeUndefined()
-        if (said.accepted) expect(step).toMatchObject({ state: 'BROADCAST', dueInMs: when.pollMs })
+        if (said === undefined)
+          expect(step).toEqual({ withdrawal: one, state: 'SIGNED', dueInMs: when.pollMs })
+        else if (said.accepted) expect(step).toMatchObject({ state: 'BROADCAST', dueInMs: when.pollMs })
         else if ('refusal' in said) expect(step.transfer!.status).toBe('FAILED')
         else expect(step).toMatchObject({ state: 'SIGNED', waitingReason: said.reason })
       }),
@@ -197,14 +217,22 @@ describe('of a signed withdrawal', () => {
       fc.property(signedOne, status, timing, (one, said, when) => {
         const step = stepAfterStatus(one, said, when)
         if (step === undefined) {
-          expect([one.state, said.state]).toEqual(['SIGNED', 'UNKNOWN'])
+          expect(one.state).toBe('SIGNED')
+          expect(said.state === 'UNKNOWN' || ('error' in said && 'mayBeMined' in said)).toBe(true)
           return
         }
         requireSound(step)
         expect(step.signed).toBeUndefined()
         const status = { CONFIRMED: 'COMPLETED', FAILED: 'FAILED' }[said.state as string]
         expect(step.transfer?.status).toBe(status)
-        if (said.state === 'UNRESOLVED') expect(step.waitingReason).toEqual(said.reason)
+        expect(step.usedBy).toBe(said.state === 'VOID' ? said.usedBy : undefined)
+        const failure = 'byRecipient' in said ? 'BY_RECIPIENT' : 'UNEXPLAINED'
+        expect(step.failure).toBe(said.state === 'FAILED' ? failure : undefined)
+        if (said.state === 'UNRESOLVED')
+          expect(step).toMatchObject({
+            waitingReason: said.reason,
+            dueInMs: said.reason.recheckMs ?? when.pollMs,
+          })
         else expect(step.waitingReason).toBeUndefined()
         if (said.state === 'UNKNOWN') expect(step).toMatchObject({ state: 'SIGNED', dueInMs: 0 })
         if (said.state !== 'CONFIRMED') return
@@ -216,7 +244,30 @@ describe('of a signed withdrawal', () => {
     )
   })
 
-  test('it is replaced only after a long enough wait for a block', () => {
+  test('a signer signs it, has ended it, or is asked again', () => {
+    const asked = withdrawal(['ASKED']).map((one) => ({ ...one, crypto_tx_hash: 'asked' }))
+    const answer: fc.Arbitrary<SignerAnswer> = fc.oneof(
+      bytes.map((signed) => ({ signed })),
+      reason.map((reason) => ({ reason })),
+      fc.string({ minLength: 1 }).map((usedBy) => ({ status: { state: 'VOID' as const, usedBy } })),
+      fc.constant({ status: { state: 'CONFIRMED' as const, crypto_tx_index: '0' } }),
+    )
+    fc.assert(
+      fc.property(asked, answer, timing, (one, said, when) => {
+        const step = stepAfterSigner(one, said, when)
+        requireSound(step)
+        if ('signed' in said) expect(step).toMatchObject({ state: 'SIGNED', signed: said.signed, dueInMs: 0 })
+        else if ('reason' in said)
+          expect(step).toMatchObject({
+            ...{ state: 'ASKED', waitingReason: said.reason },
+            dueInMs: said.reason.recheckMs ?? when.pollMs,
+          })
+        else expect(step).toEqual(stepAfterStatus(one, said.status, when))
+      }),
+    )
+  })
+
+  test('it is replaced only after a long enough wait for a block, or when no block can have it', () => {
     fc.assert(
       fc.property(status, fc.nat(), fc.option(fc.nat(), { nil: undefined }), (said, age_ms, stuckAfterMs) => {
         const mayBe = mayBeReplaced({ age_ms }, said, {
@@ -224,7 +275,8 @@ describe('of a signed withdrawal', () => {
           ...(stuckAfterMs !== undefined && { stuckAfterMs }),
         })
         const isOpen = said.state === 'PENDING' || said.state === 'UNKNOWN'
-        expect(mayBe).toBe(isOpen && stuckAfterMs !== undefined && age_ms >= stuckAfterMs)
+        const hasWaited = stuckAfterMs !== undefined && age_ms >= stuckAfterMs
+        expect(mayBe).toBe(isOpen && (hasWaited || 'isTooCheap' in said))
       }),
     )
   })

@@ -1,9 +1,7 @@
 import type { SecondaryStatus, StatusDetails } from '../../contract/transfer-status.ts'
 import type {
   BroadcastAnswer,
-  Confirmations,
   Payer,
-  NetworkFee,
   PaymentStatus,
   PaymentRefusal,
   Review,
@@ -12,45 +10,29 @@ import type {
   Signing,
   Withdrawal,
 } from '../../networks/network.ts'
+import type { NetworkFee } from '../../networks/moved-on-chain.ts'
 import type { WaitingReason } from '../../networks/waiting.ts'
 import type { SigningDecision } from './check-before-signing.ts'
+import type { OutgoingStep, OutgoingState } from '../../networks/outgoing-transfers.ts'
 
 /**
  * The next step of a withdrawal, decided from its state and from what its network or the checks answered. Nothing here
  * reads a clock, the database or a network: `sign-withdrawals.ts` and `follow-withdrawals.ts` ask, `record-steps.ts` records.
  */
 
-/**
- * How far a withdrawal is. NEW: no worker has begun it. HELD: not signed. ASKED: what the signer process or a person is to sign
- * is stored. SIGNED: the signed bytes are stored.
- */
-export type State = 'NEW' | 'HELD' | 'ASKED' | 'SIGNED' | 'BROADCAST'
-
 /** A withdrawal as it was claimed. A step is recorded only if the withdrawal has not changed since. */
 export type StepOf = Withdrawal & {
-  state: State
+  state: OutgoingState
   crypto_tx_hash: string | null
   raw_transaction: Buffer | null
 }
 
 /** What becomes of a claimed withdrawal: its next state, and what changes on the transfer. */
-export interface Step<Of extends StepOf = StepOf> {
+export interface Step<Of extends StepOf = StepOf> extends OutgoingStep {
   withdrawal: Of
-  state: Exclude<State, 'NEW'> | 'DONE'
-  signed?: SignedTransaction
-  /** The signed transaction replaces the one before, which stays on record. */
-  replaces?: true
-  /** The signed transaction can never be mined, because this one has used its nonce. It stays on record. */
-  usedBy?: string
   /** The network has its transaction, and it moved nothing. UNEXPLAINED: the recipient cannot have caused that. */
   failure?: 'BY_RECIPIENT' | 'UNEXPLAINED'
-  /** Why the withdrawal could not be signed yet, or why the node did not accept its transaction. */
-  waitingReason?: WaitingReason
   networkFee?: NetworkFee | undefined
-  /** Of a transaction that is in a block: how many confirmations it has. */
-  confirmations?: Confirmations | undefined
-  /** In how many milliseconds to go on; absent when the withdrawal has ended. */
-  dueInMs?: number
   /** The transfer's new values; absent when the transfer stays as it is. */
   transfer?: {
     status: 'PENDING' | 'COMPLETED' | 'FAILED'
@@ -224,8 +206,8 @@ const failedStep = <Of extends StepOf>(withdrawal: Of, refusal: PaymentRefusal):
 /** The first steps, without those of withdrawals that have a second step, and the second steps. */
 export function overriddenBy<Of extends StepOf>(
   steps: readonly Step<Of>[],
-  by: readonly Step<Of>[],
+  overriding: readonly Step<Of>[],
 ): Step<Of>[] {
-  const overridden = new Set(by.map(({ withdrawal }) => withdrawal.transfer_id))
-  return [...steps.filter(({ withdrawal }) => !overridden.has(withdrawal.transfer_id)), ...by]
+  const overridden = new Set(overriding.map(({ withdrawal }) => withdrawal.transfer_id))
+  return [...steps.filter(({ withdrawal }) => !overridden.has(withdrawal.transfer_id)), ...overriding]
 }

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts'
 import type { WaitingCode } from '../../contract/waiting-codes.ts'
-import type { State } from './next-step.ts'
-import { PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
+import { PAYOUT_NETWORK } from '../../contract/payout-sql.ts'
+import type { OutgoingState } from '../../networks/outgoing-transfers.ts'
 
 export const OPEN_WITHDRAWALS_MAX = 1_000
 
@@ -14,7 +14,7 @@ export interface OpenWithdrawal {
   amount: string
   created_at: string
   /** Null until the worker has looked at it. */
-  state: State | null
+  state: OutgoingState | null
   waiting_code: WaitingCode | null
   waiting_detail: string | null
   waiting_since: string | null

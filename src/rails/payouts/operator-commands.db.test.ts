@@ -2,26 +2,17 @@
  * What an operator's command does to money that moves is in the audit log, once, with the user who gave the command. These are
  * the commands that need a node or a hot wallet: the node here agrees. `test/audit-commands.db.test.ts` walks over the others.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  credit,
-  MASTER_KEYS,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-  withdraw,
-} from '../../../test/support.ts'
+import { afterAll, expect, test } from 'vitest'
+import { credit, MASTER_KEYS, newCustomer, withdraw, ownTestService } from '../../../test/support.ts'
 import { networksWith as changed, readTransfer } from '../../../test/payouts.ts'
 import { settle } from '../../../test/work-off.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
-import { signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import { addressFromBytes } from '../../contract/addresses/addresses.ts'
 import type { NetworkAdapter, Networks } from '../../networks/network.ts'
-import { verifyAuditChains } from '../../audit/audit-chains.ts'
+import { verifyAuditChains } from '../../money/verify/audit-chains.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { cancelForOperator } from './cancel-withdrawal.ts'
 import { markWithdrawalPaid } from './mark-withdrawal-paid.ts'
@@ -30,21 +21,17 @@ import { resendWithdrawal } from './resend-withdrawal.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 import { cancelTreasuryTransfer, orderConsolidation, orderTreasurySend } from '../treasury/orders.ts'
+import { signOnlyAccepted } from './sign-only-accepted.ts'
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  await credit(service.ledger, customer, 'ETH', '100')
-})
+const service = await ownTestService()
+const customer = await newCustomer(service)
+await credit(service.ledger, customer, 'ETH', '100')
 afterAll(async () => {
   // The transaction of `withdrawal mark-paid` is invented: its bytes pay nothing.
   const invented = 'every signed transaction pays its withdrawal'
   const { disagreements } = await verify(service.db)
   expect(disagreements.filter(({ rule }) => rule !== invented)).toEqual([])
   expect((await verifyAuditChains(service.db)).faults).toEqual([])
-  await service.close()
 })
 
 const SAID_BY = 'grace'

@@ -13,8 +13,7 @@ import {
   type PlatformAccount,
   type Posting,
 } from '../../money/ledger/entries.ts'
-import { ownRowMacs } from '../../audit/row-macs.ts'
-import { requireAccepted } from '../../audit/withdrawal-macs.ts'
+import { ownRowMacs } from '../../audit/sealed-rows.ts'
 import { LedgerTransaction, type ChangedTransfer } from '../../money/ledger/ledger-transaction.ts'
 import { endApprovalsOf } from '../../governance/approvals/approval.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
@@ -24,12 +23,13 @@ import type { PayoutNetwork } from '../../networks/network.ts'
 import { keepTransactions, keepUsedBy } from '../../networks/network-transactions.ts'
 import { isSimulatedPayment } from '../../networks/simulated/adapter.ts'
 import type { Step } from './next-step.ts'
-import { TakenMeanwhile, updateOutgoing } from './outgoing-transfers.ts'
+import { TakenMeanwhile, updateOutgoing } from '../../networks/outgoing-transfers.ts'
+import { requireAccepted } from '../../money/movements/accepted-withdrawals.ts'
 
 /**
- * Records the steps of one customer in the ledger, on the transfers, their orchestrations and in outgoing_transfers; the caller's
- * transaction commits them together. Throws TakenMeanwhile unless each withdrawal still has the state and the transaction
- * that it was claimed with. The cause is that of all steps: the worker's loop where it is absent.
+ * Records the steps of one customer in the ledger, on the transfers, their orchestrations and in outgoing_transfers; the
+ * caller's transaction commits them together. Throws TakenMeanwhile unless each withdrawal still has the state and the
+ * transaction that it was claimed with. The cause is that of all steps: the worker's loop where it is absent.
  */
 export async function record(
   tx: Transaction,
@@ -144,8 +144,8 @@ function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {
 
 /**
  * The reversed entries of the creation: the profile gets back its total, in the asset that was debited. A transfer of the
- * platform has none. The service's database role can insert withdrawals and entries, and set back what has ended. So only the
- * total of an accepted withdrawal is given back, and none that was paid.
+ * platform has none. The service's database role can insert withdrawals and entries, and set back what has ended. So only
+ * the total of an accepted withdrawal is given back, and none that was paid.
  */
 async function refunds(tx: Transaction, customerId: string, steps: Step[]): Promise<StepPosting[]> {
   if (steps.length === 0) return []

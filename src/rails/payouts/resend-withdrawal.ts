@@ -9,9 +9,10 @@ import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 
 /**
- * Broadcasts the stored bytes of a COMPLETED withdrawal again, after its chain has taken its transaction back. Only these bytes
- * are sent, so that the withdrawal is paid once at most. Only the audit log changes. Throws a Refusal when there is no such
- * withdrawal, it is not completed, its bytes are not stored or are a simulation's, or the chain still has its transaction.
+ * Broadcasts the stored bytes of a COMPLETED withdrawal again, after its chain has taken its transaction back. Only these
+ * bytes are sent, so that the withdrawal is paid once at most. Only the audit log changes. Throws a Refusal when there is no
+ * such withdrawal, it is not completed, its bytes are not stored or are a simulation's, or the chain still has its
+ * transaction.
  */
 export async function resendWithdrawal(
   db: Database,
@@ -54,7 +55,7 @@ async function keptOf(
   const signed = await selectKept(db, [customer_id, transfer_id], network)
   const kept = signed.find(({ crypto_tx_hash }) => crypto_tx_hash === mined_hash)
   if (kept?.raw_transaction == null) return undefined
-  const others = signed.filter((one) => one !== kept).map(({ crypto_tx_hash }) => crypto_tx_hash)
+  const others = signed.filter((other) => other !== kept).map(({ crypto_tx_hash }) => crypto_tx_hash)
   return {
     crypto_tx_hash: kept.crypto_tx_hash,
     raw_transaction: kept.raw_transaction,

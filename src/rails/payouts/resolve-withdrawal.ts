@@ -3,14 +3,16 @@ import { transaction, type Database, type Transaction } from '../../db/database.
 import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../networks/network.ts'
 import { readHash } from './read-hash.ts'
 import { statusOfEach } from './follow-withdrawals.ts'
-import { stepAfterStatus, type State } from './next-step.ts'
+import { stepAfterStatus } from './next-step.ts'
 import { findOutgoing } from './found-withdrawals.ts'
 import { record } from './record-steps.ts'
 import type { Origin } from '../../contract/actor.ts'
+import { refusedDestination } from '../../networks/waiting.ts'
+import type { OutgoingState } from '../../networks/outgoing-transfers.ts'
 
 /**
- * What an operator says of a withdrawal whose end its network cannot tell. `usedBy`: the transaction that has used its nonce,
- * so that it is signed anew.
+ * What an operator says of a withdrawal whose end its network cannot tell. `usedBy`: the transaction that has used its
+ * nonce, so that it is signed anew.
  */
 export type Resolution = 'PAID' | 'NOT_PAID' | { usedBy: string }
 
@@ -23,23 +25,23 @@ export interface ResolvedWithdrawal {
   status: 'COMPLETED' | 'FAILED' | 'PENDING'
 }
 
-type Stated = BroadcastWithdrawal & { state: State }
+type Stated = BroadcastWithdrawal & { state: OutgoingState }
 type Unresolved = Extract<PaymentStatus, { state: 'UNRESOLVED' }>
 
 /**
  * Ends a withdrawal by an operator's word: PAID completes it, NOT_PAID fails and refunds it. The network's present status
  * decides whether that word is asked for: the transaction must be confirmed, so that it cannot pay a second time, and its
- * effect unclear. Where the status cannot be judged at all, only PAID is accepted. The evidence (what the operator looked at,
- * and where) is stored with it.
+ * effect unclear. Where the status cannot be judged at all, only PAID is accepted. The evidence (what the operator looked
+ * at, and where) is stored with it.
  *
- * Where the operator names the transaction that has used the nonce, the network is asked whether it has, and no word is taken
- * for it. The worker asks the same where it finds that transaction by itself.
+ * Where the operator names the transaction that has used the nonce, the network is asked whether it has, and no word is
+ * taken for it. The worker asks the same where it finds that transaction by itself.
  *
  * The node is asked with no database transaction open. Its answer is recorded if the withdrawal still has the state and the
  * transaction that it was asked about.
  *
- * Throws a Refusal when there is no such withdrawal, or when the network tells its end or that it is under way; TakenMeanwhile
- * when a worker took it further.
+ * Throws a Refusal when there is no such withdrawal, or when the network tells its end or that it is under way;
+ * TakenMeanwhile when a worker took it further.
  */
 export async function resolveWithdrawal(
   db: Database,
@@ -100,10 +102,9 @@ function paid(withdrawal: Stated, seen: Unresolved) {
   return { status: 'COMPLETED', crypto_tx_hash, crypto_tx_index } as const
 }
 
-function notPaid({ destination_address }: Stated) {
+function notPaid(withdrawal: Stated) {
   const message = 'an operator found that nothing had arrived at the destination address'
-  const status_details = { invalid_destination_address: { message, destination_address } }
-  return { status: 'FAILED', status_details } as const
+  return { status: 'FAILED', ...refusedDestination(withdrawal, message) } as const
 }
 
 async function findSigned(db: Database, transferId: string): Promise<Stated & { status: string }> {

@@ -1,7 +1,7 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import { connectionLost, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { customerName } from '../../db/each-alone.ts'
-import { keepRenewing } from '../leases.ts'
+import { keepRenewing, LEASE_MS } from '../leases.ts'
 import { byCustomer, grouped } from '../../db/rows.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
@@ -10,26 +10,18 @@ import { NodeFailure } from '../../networks/node-failure.ts'
 import type { Rail } from '../context.ts'
 import { brakeAfterFailures, keepFailed } from './stop-after-failures.ts'
 import { follow } from './follow-withdrawals.ts'
-import {
-  claimDue,
-  claimNew,
-  leaseKept,
-  release,
-  renewKept,
-  signAlone,
-  type Lease,
-  type Work,
-} from './lease.ts'
+import { claimDue, claimNew, leaseKept, signAlone, type Lease, type Work } from './lease.ts'
 import type { Step } from './next-step.ts'
-import type { Claimed } from './outgoing-transfers.ts'
+import type { Claimed } from './claimed-withdrawals.ts'
 import { record, recordAll } from './record-steps.ts'
 import type { SettlementRound } from './settlement-round.ts'
 import { replaceStuck, reviewAndSign } from './sign-withdrawals.ts'
+import { endLease, renewLease } from '../../networks/outgoing-transfers.ts'
 
 /**
- * Settlement over a real network. Its node may take its time, so no database transaction is open while it is asked: withdrawals
- * are leased, and a step is recorded if its withdrawal is still as it was leased. Only signing holds its withdrawals in a
- * transaction, because the nonce or coins must be committed or rolled back with the signed bytes.
+ * Settlement over a real network. Its node may take its time, so no database transaction is open while it is asked:
+ * withdrawals are leased, and a step is recorded if its withdrawal is still as it was leased. Only signing holds its
+ * withdrawals in a transaction, because the nonce or coins must be committed or rolled back with the signed bytes.
  */
 
 const LOOP = originOfLoop('settlement')
@@ -50,7 +42,7 @@ export async function settleOverNode(
   round: SettlementRound,
   rail: Rail,
   work: Work[],
-  at: string,
+  dueBy: string,
 ): Promise<void> {
   // Before a transaction is opened, so that a node that hangs takes no connection to the database with it.
   await rail.adapter.ready?.().catch(ignoreNodeFailure)
@@ -60,15 +52,15 @@ export async function settleOverNode(
   const until = performance.now() + SIGN_MS_MAX
   const isPlatform = (customerId: string) => customerId === PLATFORM_ID
   // Customers come first, and the platform's own transfers share no transaction with theirs.
-  for (let customers of [toSign.filter((one) => !isPlatform(one)), toSign.filter(isPlatform)]) {
+  for (let customers of [toSign.filter((id) => !isPlatform(id)), toSign.filter(isPlatform)]) {
     // The platform gets one batch also where the customers' have taken all the time.
     for (let batches = 0; customers.length > 0 && (batches === 0 || performance.now() < until); batches++) {
-      const { remaining, signedFor } = await signBatch(round, rail, customers, at)
+      const { remaining, signedFor } = await signBatch(round, rail, customers, dueBy)
       customers = remaining
       while (signedFor.length > 0) await followBatch(round, rail, signedFor)
     }
   }
-  const underWay = customersOf(work.filter((one) => !isToSign(one)))
+  const underWay = customersOf(work.filter((item) => !isToSign(item)))
   while (underWay.length > 0) await followBatch(round, rail, underWay)
 }
 
@@ -77,12 +69,12 @@ function ignoreNodeFailure(error: unknown): void {
 }
 
 /**
- * Before signing, frees the coins and nonces of ended transactions. Where a node of the database cluster is gone, nobody else
+ * Before signing, frees the coins and nonces of ended transactions. Where a part of the database is gone, nobody else
  * broadcasts what was signed for its customers, and later nonces of the wallet would wait: those transactions are broadcast
  * here.
  */
 async function prepareToSign(db: Database, { network, adapter }: Rail): Promise<void> {
-  if ((await freeWhatHasEnded(db, network)) || adapter.rebroadcast === undefined) return
+  if ((await freeWhatHasEnded(db, network, adapter.endedTopUps)) || adapter.rebroadcast === undefined) return
   await adapter.rebroadcast(await selectOpenTransactions(db, network)).catch(ignoreNodeFailure)
 }
 
@@ -98,11 +90,11 @@ async function signBatch(
   round: SettlementRound,
   rail: Rail,
   customers: string[],
-  at: string,
+  dueBy: string,
 ): Promise<SignedBatch> {
-  const sign = async (some: string[]): Promise<SignedBatch> => {
+  const sign = async (ids: string[]): Promise<SignedBatch> => {
     const { steps, remaining } = await transaction(round.db, async (tx) => {
-      const { claimed, remaining } = await claimToSign(tx, rail, some, at)
+      const { claimed, remaining } = await claimToSign(tx, rail, ids, dueBy)
       const steps = await reviewAndSign(tx, rail, claimed)
       await recordAll(tx, rail.network, steps)
       return { steps, remaining }
@@ -129,13 +121,13 @@ async function claimToSign(
   tx: Transaction,
   { network, adapter: { paysMany: most = SIGN_MAX } }: Rail,
   customers: string[],
-  at: string,
+  dueBy: string,
 ): Promise<{ claimed: Claimed[]; remaining: string[] }> {
   await signAlone(tx, network)
   const claimed: Claimed[] = []
   for (const [index, customer_id] of customers.entries()) {
     const work = { customer_id, network }
-    claimed.push(...(await claimDue(tx, work, { limit: most - claimed.length, heldAt: at })))
+    claimed.push(...(await claimDue(tx, work, { limit: most - claimed.length, dueBy })))
     if (claimed.length < most) claimed.push(...(await claimNew(tx, work, most - claimed.length)))
     if (claimed.length >= most) return { claimed, remaining: customers.slice(index) }
   }
@@ -149,7 +141,7 @@ async function claimToSign(
 async function followBatch(round: SettlementRound, rail: Rail, customers: string[]): Promise<void> {
   const { db, failures } = round
   const leases: Lease[] = []
-  const stop = keepRenewing(leases, (lease) => renewKept(db, lease))
+  const stop = keepRenewing(leases, (lease) => renewLease(db, lease, LEASE_MS))
   const recorded = new Set<string>()
   const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>, name?: string) => {
     const steps = await round.attempt(() => transaction(db, makeSteps), name)
@@ -169,9 +161,9 @@ async function followBatch(round: SettlementRound, rail: Rail, customers: string
     const followed = await round.attempt(() => follow(db, rail.adapter, leased, failures))
     if (followed === undefined) return
     const { answered, steps, stuck } = followed
-    const recordTogether = async (tx: Transaction, some: Step[]) => {
-      await recordAll(tx, rail.network, some)
-      return some
+    const recordTogether = async (tx: Transaction, steps: Step[]) => {
+      await recordAll(tx, rail.network, steps)
+      return steps
     }
     if (answered.length > 0) await commit((tx) => recordTogether(tx, answered))
     if (stuck.length > 0) await commit(async (tx) => recordTogether(tx, await replaceStuck(tx, rail, stuck)))
@@ -190,7 +182,7 @@ async function followBatch(round: SettlementRound, rail: Rail, customers: string
     for (const lease of leases) {
       const kept = lease.kept.filter(({ transfer_id }) => !recorded.has(transfer_id))
       // The lease ends by itself where it cannot be ended here.
-      if (kept.length > 0) await round.attempt(() => release(db, { ...lease, kept }))
+      if (kept.length > 0) await round.attempt(() => endLease(db, { ...lease, kept }))
     }
   }
 }

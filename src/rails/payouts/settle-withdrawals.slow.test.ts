@@ -9,11 +9,11 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { dieAtEachStep, Failures, type Failure } from '../../../test/failures.ts'
 import { partOf, runs } from '../../../test/seed.ts'
-import { credit, newCustomer, startTestService, TEST_ORIGIN } from '../../../test/support.ts'
-import type { TestCustomer, TestService } from '../../../test/support.ts'
+import { credit, newCustomer, TEST_ORIGIN, ownTestService } from '../../../test/support.ts'
+import type { TestCustomer } from '../../../test/support.ts'
 import { availableOf, networksWith as changed, readTransfer } from '../../../test/payouts.ts'
 import { hurryUnlocked, settle as settleIn } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
@@ -46,12 +46,8 @@ import { NodeFailure, NodeRefusal } from '../../networks/node-failure.ts'
 import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
-let service: TestService
-beforeAll(async () => {
-  // No hold ends by time here: `hurry` ends it.
-  service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
-})
-afterAll(() => service.close())
+// No hold ends by time here: `hurry` ends it.
+const service = await ownTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
 // Only their own test handles withdrawals that never confirm.
 afterEach(() => giveUp())
 

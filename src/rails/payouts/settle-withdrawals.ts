@@ -1,13 +1,14 @@
-import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { forAll, transaction, type Database, type Transaction } from '../../db/database.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import { customerName } from '../../db/each-alone.ts'
 import { byCustomer } from '../../db/rows.ts'
 import type { Networks } from '../../networks/network.ts'
 import type { Rail } from '../context.ts'
-import { withCircuitBreaker } from './one-timeout-a-round.ts'
+import { withCircuitBreaker } from './circuit-breaker.ts'
 import { follow } from './follow-withdrawals.ts'
 import { claimDue, claimNew, workToDo, type Work } from './lease.ts'
 import { overriddenBy, type Step } from './next-step.ts'
-import type { Claimed, KeptWithdrawal } from './outgoing-transfers.ts'
+import type { Claimed, KeptWithdrawal } from './claimed-withdrawals.ts'
 import { record } from './record-steps.ts'
 import { settleOverNode } from './settle-over-node.ts'
 import { SettlementRound } from './settlement-round.ts'
@@ -15,25 +16,24 @@ import { replaceStuck, reviewAndSign } from './sign-withdrawals.ts'
 
 /**
  * One round of settlement: takes every withdrawal that is due, crypto or wire, one step on. A step reviews it, signs it and
- * stores the bytes, broadcasts, confirms or refuses it. Any number of workers share the work. What a crash undoes is repeated
- * with the same signed bytes. Withdrawals of a network that `networks` lacks wait.
+ * stores the bytes, broadcasts, confirms or refuses it. Any number of workers share the work. After a crash, the next
+ * round repeats a step with the same signed bytes. Withdrawals of a network that `networks` lacks wait.
  *
- * `hints` says which customers have work (`Node.hints`). Returns how many withdrawals moved, and calls `taken` with steps
- * that are committed. Throws an AggregateError of the failures after everything else was tried.
+ * It looks for work among the customers of `db`. Returns how many withdrawals moved, and calls `taken` with steps that are
+ * committed. Throws an AggregateError of the failures after everything else was tried.
  */
 export async function settleWithdrawals(
   db: Database,
   networks: Networks,
   taken: (steps: readonly Step[]) => void = () => undefined,
-  hints: Queryable = db,
 ): Promise<number> {
   if (networks.size === 0) return 0
-  const { work, at } = await workToDo(hints, [...networks.keys()])
-  const round = new SettlementRound(db, taken)
-  for (const network of new Set(work.map((one) => one.network))) {
+  const { work, dueBy } = await workToDo(ownCustomers(db), [...networks.keys()])
+  const round = new SettlementRound(forAll(db), taken)
+  for (const network of new Set(work.map((item) => item.network))) {
     const rail = { network, adapter: withCircuitBreaker(networks.get(network)!) }
-    const due = work.filter((one) => one.network === network)
-    if (rail.adapter.asksNode) await round.attempt(() => settleOverNode(round, rail, due, at))
+    const due = work.filter((item) => item.network === network)
+    if (rail.adapter.asksNode) await round.attempt(() => settleOverNode(round, rail, due, dueBy))
     else await settleInDatabase(round, rail, due)
   }
   const { failures, moved } = round
@@ -70,7 +70,7 @@ async function takeSteps(
   claimed: Claimed[],
   failures: unknown[],
 ): Promise<Step[]> {
-  const notSigned = claimed.filter((one) => !isKept(one))
+  const notSigned = claimed.filter((withdrawal) => !isKept(withdrawal))
   const steps = await reviewAndSign(tx, rail, notSigned)
   const { steps: followed, stuck } = await follow(tx, rail.adapter, claimed.filter(isKept), failures)
   const replaced = await replaceStuck(tx, rail, stuck)

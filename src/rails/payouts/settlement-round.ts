@@ -1,7 +1,7 @@
 import { connectionLost, type Database } from '../../db/database.ts'
 import { RecordFailure } from '../../db/each-alone.ts'
 import type { Step } from './next-step.ts'
-import { TakenMeanwhile } from './outgoing-transfers.ts'
+import { TakenMeanwhile } from '../../networks/outgoing-transfers.ts'
 
 /** What one round of settlement has done so far. */
 export class SettlementRound {
@@ -22,8 +22,8 @@ export class SettlementRound {
   }
 
   /**
-   * Returns the result of some work, or undefined where it failed: the failure is thrown at the end of the round, as one of the
-   * record if that is given, so that it delays nobody else. Throws when the connection to the database is lost.
+   * Returns the result of some work, or undefined where it failed: the failure is thrown at the end of the round, as one of
+   * the record if that is given, so that it delays nobody else. Throws when the connection to the database is lost.
    */
   async attempt<T>(work: () => Promise<T>, record?: string): Promise<T | undefined> {
     try {

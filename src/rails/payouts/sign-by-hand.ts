@@ -7,8 +7,7 @@ import { byCustomer, grouped } from '../../db/rows.ts'
 import type { BroadcastWithdrawal, NetworkAdapter } from '../../networks/network.ts'
 import { freeWhatHasEnded, keepTransactions, selectPayees } from '../../networks/network-transactions.ts'
 import type { OpenByHand, SignedByHand } from '../../networks/signed-by-hand.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
-import { objectionsTo, signOnlyAccepted } from '../../audit/withdrawal-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import { signAlone } from './lease.ts'
@@ -20,8 +19,10 @@ import {
   withReplaced,
   type ClaimedRow,
   type KeptWithdrawal,
-} from './outgoing-transfers.ts'
+} from './claimed-withdrawals.ts'
 import { recordAll } from './record-steps.ts'
+import { signOnlyAccepted } from './sign-only-accepted.ts'
+import { objectionsTo } from '../../money/movements/accepted-withdrawals.ts'
 
 /** Payments that a person signs outside of Bursar, by operators' commands: what is asked for, its PSBT, and what was signed. */
 
@@ -48,11 +49,11 @@ interface WaitingPsbt {
 /** The transactions that wait to be signed by hand, the oldest first. Of several with the same coins, the newest. */
 export async function listPsbts({ db, network, adapter }: Pick<ByHand, 'db' | 'network' | 'adapter'>) {
   const { open, price } = byHandOf(network, adapter)
-  await freeWhatHasEnded(db, network)
+  await freeWhatHasEnded(db, network, adapter.endedTopUps)
   const psbts: WaitingPsbt[] = []
-  for (const one of (await open(db)).filter(({ isAsked, isNewest }) => isAsked && isNewest)) {
-    const { txid: id, payments, age_ms } = one
-    const { amount, fee } = await price(one)
+  for (const asked of (await open(db)).filter(({ isAsked, isNewest }) => isAsked && isNewest)) {
+    const { txid: id, payments, age_ms } = asked
+    const { amount, fee } = await price(asked)
     const waits_seconds = Math.floor(age_ms / 1_000)
     psbts.push({ id, crypto_network: network, payments, amount, fee, waits_seconds })
   }
@@ -60,19 +61,19 @@ export async function listPsbts({ db, network, adapter }: Pick<ByHand, 'db' | 'n
 }
 
 /** The PSBT of a transaction that waits to be signed, in base64. Throws a Refusal as `requireSignable` does. */
-export async function exportPsbt(at: ByHand, id: string): Promise<string> {
-  const { open, exportPsbt: psbtOf } = byHandOf(at.network, at.adapter)
-  const asked = (await open(at.db)).find(
+export async function exportPsbt(byHand: ByHand, id: string): Promise<string> {
+  const { open, exportPsbt: psbtOf } = byHandOf(byHand.network, byHand.adapter)
+  const asked = (await open(byHand.db)).find(
     ({ txid, isAsked, used_by }) => txid === id && isAsked && used_by === null,
   )
-  if (asked === undefined) throw new Refusal(`there is no PSBT ${id} of ${at.network}`)
-  const withdrawals = await withdrawalsOf(at.db, at.network, asked)
-  await requireSignable(at, withdrawals)
-  await requireCleared(at, withdrawals)
+  if (asked === undefined) throw new Refusal(`there is no PSBT ${id} of ${byHand.network}`)
+  const withdrawals = await withdrawalsOf(byHand.db, byHand.network, asked)
+  await requireSignable(byHand, withdrawals)
+  await requireCleared(byHand, withdrawals)
   const psbt = await psbtOf(asked)
-  await transaction(at.db, async (tx) => {
-    await requireNoFreeze(tx, at)
-    await recordEach(tx, at, withdrawals, 'transfer.export', id)
+  await transaction(byHand.db, async (tx) => {
+    await requireNoFreeze(tx, byHand)
+    await recordEach(tx, byHand, withdrawals, 'transfer.export', id)
   })
   return psbt
 }
@@ -83,21 +84,21 @@ export async function exportPsbt(at: ByHand, id: string): Promise<string> {
  * are missing, and as `requireSignable` does; TakenMeanwhile when a worker took a withdrawal further.
  */
 export async function importPsbts(
-  at: ByHand,
+  byHand: ByHand,
   psbts: readonly string[],
 ): Promise<{ id: string; payments: number; changed: boolean }> {
-  const { db, network, adapter } = at
+  const { db, network, adapter } = byHand
   const { open, readPsbts } = byHandOf(network, adapter)
-  const all = await open(db)
-  const { asked, signed } = await readPsbts(all, psbts)
+  const waiting = await open(db)
+  const { asked, signed } = await readPsbts(waiting, psbts)
   const { txid: id, payments } = asked
-  if (all.some(({ isAsked, txid }) => !isAsked && txid === id)) return { id, payments, changed: false }
+  if (waiting.some(({ isAsked, txid }) => !isAsked && txid === id)) return { id, payments, changed: false }
   const withdrawals = await withdrawalsOf(db, network, asked)
-  await requireSignable(at, withdrawals)
-  const steps = withdrawals.map(({ now, ...one }): Step => {
-    const { crypto_tx_index } = one
+  await requireSignable(byHand, withdrawals)
+  const steps = withdrawals.map(({ now, ...kept }): Step => {
+    const { crypto_tx_index } = kept
     const mine = { ...signed, payments, ...(crypto_tx_index !== undefined && { crypto_tx_index }) }
-    const withdrawal = { ...one, ...now }
+    const withdrawal = { ...kept, ...now }
     // What nobody has signed needs no place among the replaced.
     return now.state === 'ASKED'
       ? { withdrawal, state: 'SIGNED', signed: mine, dueInMs: 0 }
@@ -105,9 +106,9 @@ export async function importPsbts(
   })
   await transaction(db, async (tx) => {
     await signAlone(tx, network)
-    await requireNoFreeze(tx, at)
+    await requireNoFreeze(tx, byHand)
     await recordAll(tx, network, steps)
-    await recordEach(tx, at, withdrawals, 'transfer.sign', id)
+    await recordEach(tx, byHand, withdrawals, 'transfer.sign', id)
   })
   return { id, payments, changed: true }
 }
@@ -116,16 +117,16 @@ export async function importPsbts(
  * Asks for the same payments at the current fee: a further PSBT of the same coins, so that only one of the two can be mined. What was
  * signed before stays, and is followed. Returns the new id. Throws a Refusal where no higher fee is needed or possible.
  */
-export async function replacePsbt(at: ByHand, id: string): Promise<string> {
-  const { db, network, macs } = at
-  const adapter = signOnlyAccepted(at.adapter, macs)
+export async function replacePsbt(byHand: ByHand, id: string): Promise<string> {
+  const { db, network, macs } = byHand
+  const adapter = signOnlyAccepted(byHand.adapter, macs)
   const { open } = byHandOf(network, adapter)
   return transaction(db, async (tx) => {
     await signAlone(tx, network)
-    await requireNoFreeze(tx, at)
-    const all = await open(tx)
-    const named = all.find(({ txid }) => txid === id)
-    const newest = all.find(
+    await requireNoFreeze(tx, byHand)
+    const waiting = await open(tx)
+    const named = waiting.find(({ txid }) => txid === id)
+    const newest = waiting.find(
       ({ isNewest, inputs }) => isNewest && named?.inputs.some((input) => inputs.includes(input)),
     )
     if (newest === undefined) throw new Refusal(`no transaction ${id} of ${network} is under way`)
@@ -141,8 +142,8 @@ export async function replacePsbt(at: ByHand, id: string): Promise<string> {
       )
     const isStored = ({ crypto_tx_hash }: OpenByHand) => crypto_tx_hash === kept[0]!.crypto_tx_hash
     // It was asked for at this fee before, and an earlier one was signed instead.
-    if (!all.some(isStored)) await keepTransactions(tx, network, kept)
-    await recordEach(tx, at, withdrawals, 'transfer.replace', newest.txid)
+    if (!waiting.some(isStored)) await keepTransactions(tx, network, kept)
+    await recordEach(tx, byHand, withdrawals, 'transfer.replace', newest.txid)
     return (await open(tx)).find(isStored)!.txid
   })
 }
@@ -178,10 +179,14 @@ async function withdrawalsOf(
       order by b.transfer_id`,
       [customerId, own.map(({ id }) => id)],
     )
-    for (const { replaced: _, ...one } of (await withReplaced(db, customerId, rows)) as KeptWithdrawal[]) {
-      const { state, crypto_tx_hash: hash, raw_transaction: raw } = one
+    for (const { replaced: _, ...withdrawal } of (await withReplaced(
+      db,
+      customerId,
+      rows,
+    )) as KeptWithdrawal[]) {
+      const { state, crypto_tx_hash: hash, raw_transaction: raw } = withdrawal
       const now = { state, crypto_tx_hash: hash, raw_transaction: raw }
-      found.push({ ...one, crypto_tx_hash, raw_transaction, replaced: [], now })
+      found.push({ ...withdrawal, crypto_tx_hash, raw_transaction, replaced: [], now })
     }
   }
   if (found.length !== payees.length)
@@ -203,9 +208,9 @@ async function requireSignable({ db, network, adapter, macs }: ByHand, withdrawa
  * Throws a Refusal where a withdrawal may not be signed by the present state of its customer: whoever has the service's database role
  * can make one ASKED that nobody approved. A freeze of one customer stops no PSBT that pays others, too.
  */
-async function requireCleared(at: ByHand, withdrawals: readonly AskedNow[]): Promise<void> {
-  const { db, adapter, network } = at
-  await transaction(db, (tx) => requireNoFreeze(tx, at))
+async function requireCleared(byHand: ByHand, withdrawals: readonly AskedNow[]): Promise<void> {
+  const { db, adapter, network } = byHand
+  await transaction(db, (tx) => requireNoFreeze(tx, byHand))
   let frozen = 0
   for (const [customer_id, own] of byCustomer(withdrawals)) {
     const decisions = await transaction(db, (tx) =>

@@ -15,12 +15,12 @@ import {
   stepAfterSigning,
   type Step,
 } from './next-step.ts'
-import { payingTogether, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
+import { payingTogether, type Claimed, type KeptWithdrawal } from './claimed-withdrawals.ts'
 
 /**
  * Reviews new withdrawals, and signs them and those that waited. `tx` must store the signed bytes: the nonces and coins that
- * signing uses are committed or rolled back with them. Each withdrawal is checked again first (`checkBeforeSigning`). Returns
- * their steps, and records none.
+ * signing uses are committed or rolled back with them. Each withdrawal is checked again first (`checkBeforeSigning`).
+ * Returns their steps, and records none.
  */
 export async function reviewAndSign(tx: Transaction, rail: Rail, claimed: Claimed[]): Promise<Step[]> {
   const steps: Step[] = []
@@ -73,7 +73,7 @@ async function sign(tx: Transaction, rail: Rail, withdrawals: Claimed[]): Promis
   if (checked.length === 0) return steps
   const signings = await adapter.sign(tx, checked).catch((error: unknown): Signing[] => {
     if (!(error instanceof NodeFailure)) throw error
-    // What the adapter signed before the failure is not kept, and so is never broadcast.
+    // Bytes that the adapter signed before the failure are not kept, and so are never broadcast.
     return checked.map(() => deferred(reasonOfFailure(error)))
   })
   steps.push(...checked.map((withdrawal, index) => stepAfterSigning(withdrawal, signings[index]!, adapter)))
@@ -93,9 +93,9 @@ async function selectBehind(
 }
 
 /**
- * The reason of a withdrawal that is unsigned by its customer's records, although the shared wallet has a transaction for it.
- * The customer's database node has lost what it had committed, as a standby may have. The withdrawal is neither signed again
- * nor refunded.
+ * The reason of a withdrawal that is unsigned by its customer's records, although the shared wallet has a transaction for
+ * it. The customer's part of the database has lost what it had committed, as a standby may have. The withdrawal is neither
+ * signed again nor refunded.
  */
 const signedAs = (hash: string): WaitingReason => ({
   code: 'UNKNOWN_SPENDS',
@@ -105,8 +105,9 @@ const signedAs = (hash: string): WaitingReason => ({
 })
 
 /**
- * Why a transaction that was signed for a withdrawal before may still be mined; undefined where none can be. The chain is asked
- * once more: the rows of the database may be forged, and a deep reorganisation may have taken the other transaction back.
+ * Why a transaction that was signed for a withdrawal before may still be mined; undefined where none can be. The chain is
+ * asked once more: the rows of the database may be forged, and a deep reorganisation may have taken the other transaction
+ * back.
  */
 async function whyNotVoid(
   withdrawal: Claimed,
@@ -114,14 +115,14 @@ async function whyNotVoid(
   adapter: Payer,
 ): Promise<WaitingReason | undefined> {
   const replaced = signed.map(({ crypto_tx_hash }) => crypto_tx_hash)
-  for (const { used_by, ...one } of signed) {
+  for (const { used_by, ...transaction } of signed) {
     const end = await adapter
-      .usedBy?.({ ...withdrawal, ...one, replaced }, used_by!)
+      .usedBy?.({ ...withdrawal, ...transaction, replaced }, used_by!)
       .catch((error: unknown) => {
         if (!(error instanceof NodeFailure)) throw error
         return { state: 'UNRESOLVED', reason: reasonOfFailure(error) } as const
       })
-    if (end?.state !== 'VOID') return end?.reason ?? signedAs(one.crypto_tx_hash)
+    if (end?.state !== 'VOID') return end?.reason ?? signedAs(transaction.crypto_tx_hash)
   }
   return undefined
 }
@@ -139,9 +140,9 @@ async function broadcastForgotten(withdrawals: BroadcastWithdrawal[], adapter: P
 }
 
 /**
- * Replaces stuck transactions for higher fees. This is signing: the node is asked while the signing lock is held, because the
- * nonce or the inputs must be committed or rolled back with the new bytes. A frozen customer's transaction is replaced all the
- * same: it may be paid already, and others may wait behind its nonce.
+ * Replaces stuck transactions for higher fees. This is signing: the node is asked while the signing lock is held, because
+ * the nonce or the inputs must be committed or rolled back with the new bytes. A frozen customer's transaction is replaced
+ * all the same: it may be paid already, and others may wait behind its nonce.
  */
 export async function replaceStuck(
   tx: Transaction,
@@ -152,12 +153,12 @@ export async function replaceStuck(
   await signAlone(tx, network)
   if ((await freezesOfSigning(tx, { network })).length > 0) return []
   // A transaction whose other payments' records cannot be read is replaced later.
-  const all =
+  const together =
     adapter.paysMany === undefined
       ? stuck
       : ((await ifAllAnswer(tx, () => payingTogether(tx, network, stuck))) ?? [])
-  const replacements = all.length === 0 ? [] : await adapter.replace(tx, all)
-  return all.flatMap((withdrawal, index): Step | [] => {
+  const replacements = together.length === 0 ? [] : await adapter.replace(tx, together)
+  return together.flatMap((withdrawal, index): Step | [] => {
     const signed = replacements[index]
     return signed === undefined ? [] : replacedStep(withdrawal, signed)
   })

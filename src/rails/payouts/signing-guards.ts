@@ -1,11 +1,12 @@
-import { signOnlyAccepted, type OnObjection } from '../../audit/withdrawal-macs.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
+import { answerEach } from '../../networks/answer-each.ts'
 import type { NetworkAdapter, Networks, Signing } from '../../networks/network.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
 import { deferred, SIGNER_RECHECK_MS } from '../../networks/waiting.ts'
 import type { Screening } from '../screening/screening.ts'
 import { signOnlyScreened } from '../screening/sign-only-screened.ts'
 import { evidenceOfEach } from './follow-withdrawals.ts'
+import { signOnlyAccepted, type OnObjection } from './sign-only-accepted.ts'
 
 interface GuardOptions {
   macs: RowMacs
@@ -50,14 +51,15 @@ function signOnlyWhatSignerTakes(adapter: NetworkAdapter): NetworkAdapter {
       })
       if (refused instanceof NodeFailure)
         return withdrawals.map((): Signing => deferred({ code: 'SIGNER_DOWN', detail: refused.message }))
-      const taken = withdrawals.filter((_, index) => refused[index] === null)
-      const signings = taken.length === 0 ? [] : await adapter.sign(tx, taken)
-      let next = 0
-      return refused.map((why): Signing => {
-        if (why === null) return signings[next++]!
-        const detail = `the signer refuses it: ${why}`
-        return deferred({ code: 'SIGNER_REFUSES', detail, recheckMs: SIGNER_RECHECK_MS })
-      })
+      return answerEach(
+        withdrawals,
+        refused.map((why) => why ?? undefined),
+        (taken) => adapter.sign(tx, taken),
+        (why): Signing => {
+          const detail = `the signer refuses it: ${why}`
+          return deferred({ code: 'SIGNER_REFUSES', detail, recheckMs: SIGNER_RECHECK_MS })
+        },
+      )
     },
   }
 }

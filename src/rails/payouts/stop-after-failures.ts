@@ -24,9 +24,9 @@ export async function keepFailed(tx: Transaction, steps: readonly Step[]): Promi
 }
 
 /**
- * Stops payouts over a network (freeze WITHDRAWALS_FAIL) at the second confirmed failure of a transaction within an hour that
- * no recipient can have caused: something is wrong with the wallet or a token, or the nodes give false answers. Each failure
- * counts once, so that the same failures do not freeze the network again once the freeze is lifted.
+ * Stops payouts over a network (freeze WITHDRAWALS_FAIL) at the second confirmed failure of a transaction within an hour
+ * that no recipient can have caused: something is wrong with the wallet or a token, or the nodes give false answers. Each
+ * failure counts once, so that the same failures do not freeze the network again once the freeze is lifted.
  */
 export async function brakeAfterFailures(db: Database, network: PayoutNetwork): Promise<void> {
   await transaction(db, async (tx) => {

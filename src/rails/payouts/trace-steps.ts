@@ -18,7 +18,7 @@ export async function traceSteps(db: Database, tracing: Tracing, steps: readonly
   const ended = steps.filter(({ withdrawal, state }) => state !== withdrawal.state && state !== 'HELD')
   for (const [customerId, own] of byCustomer(ended.map((step) => ({ ...step.withdrawal, step })))) {
     const ids = own.map(({ transfer_id }) => transfer_id)
-    const traced = new Map((await readTraces(db, customerId, ids)).map((one) => [one.transfer_id, one]))
+    const traced = new Map((await readTraces(db, customerId, ids)).map((trace) => [trace.transfer_id, trace]))
     for (const { transfer_id, network, step } of own) {
       const found = traced.get(transfer_id)
       const part = found && partOf(step, found)

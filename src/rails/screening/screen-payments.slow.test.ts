@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { startReceiver, type Answering } from '../../../test/receivers.ts'
 import {
   fund,
@@ -13,11 +13,10 @@ import {
   movedBy,
   newCustomer,
   refusing,
-  startTestService,
   TEST_ORIGIN,
   withdraw as order,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { standingOf } from '../../../test/payouts.ts'
 import { hurry } from '../../../test/work-off.ts'
@@ -47,7 +46,6 @@ interface Asked {
   details: Record<string, unknown>
 }
 
-let service: TestService
 let screening: Screening
 let screener: Screener
 let networks: Networks
@@ -59,13 +57,8 @@ let forged: string[]
 const says = (body: string) => (_: unknown, response: ServerResponse) =>
   void response.writeHead(200).end(body)
 
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(async () => {
-  expect((await verify(service.db)).disagreements).toEqual([])
-  await service.close()
-})
+const service = await ownTestService()
+afterAll(async () => expect((await verify(service.db)).disagreements).toEqual([]))
 beforeEach(async () => {
   answer = says(ALLOW)
   asked = []

@@ -4,6 +4,7 @@ import type { Origin } from '../../contract/actor.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import type { Rest } from '../../db/changes.ts'
 import type { Database, Queryable } from '../../db/database.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import {
   endQuestion,
   makeDue,
@@ -12,12 +13,13 @@ import {
   type DueQuestion,
   type PaymentToScreen,
   type Screening,
+  SCREENING,
 } from './screening.ts'
 import { wakeDeposit } from '../deposits/incoming-transfers.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { byCustomer } from '../../db/rows.ts'
-import { wakeScreened } from '../payouts/outgoing-transfers.ts'
 import { selectScreenedDeposit, selectScreenedWithdrawals } from './screened-payments.ts'
+import { wake } from '../../networks/outgoing-transfers.ts'
 
 /** Most questions under way in this process, and of one customer. */
 const PLACES_MAX = 32
@@ -38,16 +40,13 @@ interface Asked {
  */
 export class Screener {
   readonly #db: Database
-  readonly #hints: Queryable
   readonly #screening: Screening
   readonly #log: Logger
   readonly #underWay = new Map<Promise<void>, string>()
   readonly #stopping = new AbortController()
 
-  /** `hints` says which questions are due (`Node.hints`). */
-  constructor(options: { db: Database; hints?: Queryable; screening: Screening; log: Logger }) {
+  constructor(options: { db: Database; screening: Screening; log: Logger }) {
     this.#db = options.db
-    this.#hints = options.hints ?? options.db
     this.#screening = options.screening
     this.#log = options.log
     // Each question listens, and places bound their number.
@@ -58,18 +57,18 @@ export class Screener {
   async round(): Promise<Rest> {
     const free = PLACES_MAX - this.#underWay.size
     if (free === 0) return POLL_MS
-    const due = (await selectDueQuestions(this.#hints, free)).slice(0, free)
+    const due = (await selectDueQuestions(ownCustomers(this.#db), free)).slice(0, free)
     await eachAlone(
       byCustomer(due),
       ([customerId]) => `customer ${customerId}`,
       async ([customerId, own]) => {
         const busy = [...this.#underWay.values()].filter((id) => id === customerId).length
-        const some = own.slice(0, Math.max(0, CUSTOMER_PLACES_MAX - busy))
-        if (some.length === 0) return
-        await this.#beginAll(customerId, await this.#screening.lease(this.#db, customerId, some))
+        const taken = own.slice(0, Math.max(0, CUSTOMER_PLACES_MAX - busy))
+        if (taken.length === 0) return
+        await this.#beginAll(customerId, await this.#screening.lease(this.#db, customerId, taken))
       },
     )
-    return due.length > 0 ? POLL_MS : { usualMs: POLL_MS, dueIn: () => questionDueIn(this.#hints) }
+    return due.length > 0 ? POLL_MS : { usualMs: POLL_MS, dueIn: () => questionDueIn(ownCustomers(this.#db)) }
   }
 
   /** Ends the requests under way: their questions are asked again. Call it when no round runs. */
@@ -100,7 +99,7 @@ export class Screener {
           this.#begin({
             question,
             payment: withdrawal.payment,
-            wake: (db) => wakeScreened(db, [customerId, subject]),
+            wake: (db) => wake(db, [customerId, subject], SCREENING),
           })
         else if (deposit !== undefined)
           this.#begin({
@@ -193,9 +192,9 @@ export async function askAgain(
   origin: Origin,
 ): Promise<ScreenedPayment[]> {
   const held = await listScreened(db, subjects)
-  const missing = subjects.find((one) => !held.some(({ subject }) => subject === one))
+  const missing = subjects.find((id) => !held.some(({ subject }) => subject === id))
   if (missing !== undefined) throw new Refusal(`screening holds no payment ${missing}: bursar screening list`)
   const due: ScreenedPayment[] = []
-  for (const one of held) if (await makeDue(db, one, origin)) due.push(one)
+  for (const payment of held) if (await makeDue(db, payment, origin)) due.push(payment)
   return due
 }

@@ -6,7 +6,7 @@ import type { PayoutNetwork } from '../../networks/network.ts'
 import type { PaymentToScreen } from './screening.ts'
 import { selectWaitingDeposit, type IncomingTransfer } from '../deposits/incoming-transfers.ts'
 import { selectOwners, type AddressOwner } from '../deposits/owners.ts'
-import { PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
+import { PAYOUT_NETWORK } from '../../contract/payout-sql.ts'
 
 /**
  * What the screening endpoint is asked about payments. The same functions describe a payment for the question and for the
@@ -111,10 +111,9 @@ export async function selectScreenedDeposit(
   const incoming = await selectWaitingDeposit(db, [customerId, network, hash, index])
   if (incoming === undefined) return undefined
   const owners = await selectOwners(db, network as CryptoNetwork, [incoming])
-  const owner = owners.get(incoming.address)?.find((one) => one.customer_id === customerId)
+  const owner = owners.get(incoming.address)?.find((owner) => owner.customer_id === customerId)
   return owner && { payment: paymentOfDeposit(incoming, owner), incoming }
 }
 
-/** A stored amount as the contract writes it. */
 const plainAmount = (asset: string, amount: string) =>
   formatAmount(parseStoredAmount(amount, decimalsOf(asset)), decimalsOf(asset))

@@ -251,8 +251,8 @@ export async function selectDueQuestions(db: Queryable, limit: number): Promise<
 }
 
 /** The milliseconds until the next question is due (`firstIn`). */
-export const questionDueIn = (hints: Queryable): Promise<number | undefined> =>
-  firstIn(hints, `select due_at as at from screenings where state = 'WAITING'`)
+export const questionDueIn = (db: Queryable): Promise<number | undefined> =>
+  firstIn(db, `select due_at as at from screenings where state = 'WAITING'`)
 
 /** Ends a leased question whose payment needs no answer any more. */
 export async function endQuestion(

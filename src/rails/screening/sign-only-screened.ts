@@ -1,12 +1,13 @@
 import type { Transaction } from '../../db/database.ts'
+import { answerEach } from '../../networks/answer-each.ts'
 import type { NetworkAdapter, Signing, Withdrawal } from '../../networks/network.ts'
 import { deferred } from '../../networks/waiting.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { lacksSettings, screenedSince } from './requirement.ts'
 import { RECHECK_MS, SCREENING, type Screening, type ScreeningStanding } from './screening.ts'
 import { byCustomer } from '../../db/rows.ts'
-import { isAsInRow } from '../../audit/withdrawal-macs.ts'
 import { selectScreenedWithdrawals } from './screened-payments.ts'
+import { isAsInRow } from '../../money/movements/accepted-withdrawals.ts'
 
 /**
  * Wraps an adapter so that it signs only withdrawals that the screening endpoint has allowed. The others wait: their questions
@@ -22,15 +23,12 @@ export function signOnlyScreened(adapter: NetworkAdapter, screening: Screening |
         screening === undefined
           ? await heldUnasked(tx, withdrawals)
           : await heldOf(tx, screening, withdrawals)
-      const allowed = withdrawals.filter(({ transfer_id }) => !held.has(transfer_id))
-      const signings = allowed.length === 0 ? [] : await adapter.sign(tx, allowed)
-      let next = 0
-      return withdrawals.map(({ transfer_id }): Signing => {
-        const detail = held.get(transfer_id)
-        return detail === undefined
-          ? signings[next++]!
-          : deferred({ code: SCREENING, detail, recheckMs: RECHECK_MS })
-      })
+      return answerEach(
+        withdrawals,
+        withdrawals.map(({ transfer_id }) => held.get(transfer_id)),
+        (allowed) => adapter.sign(tx, allowed),
+        (detail): Signing => deferred({ code: SCREENING, detail, recheckMs: RECHECK_MS }),
+      )
     },
   }
 }

@@ -8,9 +8,11 @@ import { transaction, type Database, type Transaction } from '../../db/database.
 import { newId, PLATFORM_ID } from '../../db/ids.ts'
 import { coldEntries, networkFeeEntries } from '../../money/ledger/entries.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
-import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../../networks/network.ts'
+import type { NetworkAdapter } from '../../networks/network.ts'
+import type { MovedOnChain, PaymentOnChain } from '../../networks/moved-on-chain.ts'
 import { signAlone } from '../payouts/lease.ts'
 import { forgetRefill } from './found-refills.ts'
+import { acknowledgedAs, storeAcknowledged } from '../../networks/network-transactions.ts'
 
 /** Transactions that were made outside of Bursar and are the platform's own. */
 
@@ -82,11 +84,8 @@ async function selectAcknowledged(
   hash: string,
 ): Promise<Acknowledged | undefined> {
   await forgetRefill(tx, network, hash)
-  const { rows } = await tx.query<{ id: string }>(
-    'select id from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
-    [network, hash],
-  )
-  return rows[0] && { id: rows[0].id, crypto_network: network, crypto_tx_hash: hash, is_new: false }
+  const id = await acknowledgedAs(tx, network, hash)
+  return id === undefined ? undefined : { id, crypto_network: network, crypto_tx_hash: hash, is_new: false }
 }
 
 async function postMoved(
@@ -100,10 +99,7 @@ async function postMoved(
   if (unpaid.length > 0 && !paysNoWithdrawal) throw new Refusal(alikeText(hash, unpaid))
   const ledger = await LedgerTransaction.open(tx, PLATFORM_ID, [])
   const id = newId(ledger.now)
-  await tx.query(
-    `insert into acknowledged_transactions (network, crypto_tx_hash, id, acknowledged_at) values ($1, $2, $3, $4)`,
-    [network, hash, id, ledger.now.text],
-  )
+  await storeAcknowledged(tx, network, hash, { id, now: ledger.now })
   const minorOf = (asset: string, amount: string) => {
     const isNegative = amount.startsWith('-')
     const minor = parseAmount(isNegative ? amount.slice(1) : amount, decimalsOf(asset))!
@@ -157,10 +153,10 @@ async function unpaidLike(
   const canonical = (address: string) => canonicalAddress(network, address, { testNetworks: true }) ?? address
   return rows.filter(({ asset, amount, destination_address }) =>
     payments.some(
-      (one) =>
-        one.asset === asset &&
-        parseAmount(one.amount, decimalsOf(asset)) === parseStoredAmount(amount, decimalsOf(asset)) &&
-        one.address === canonical(destination_address),
+      (spend) =>
+        spend.asset === asset &&
+        parseAmount(spend.amount, decimalsOf(asset)) === parseStoredAmount(amount, decimalsOf(asset)) &&
+        spend.address === canonical(destination_address),
     ),
   )
 }

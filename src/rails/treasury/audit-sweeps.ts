@@ -43,7 +43,7 @@ export async function auditSweeps(
     ({ address }) => `sweeps of ${network} ${address}`,
     async ({ read, ...place }) => {
       const found = await transaction(db, (tx) => auditPlace(tx, network, place, read))
-      for (const one of found) report(one)
+      for (const finding of found) report(finding)
     },
   )
 }
@@ -107,8 +107,8 @@ export async function takingFromUnattributed<T>(
 }
 
 /**
- * The amount that has left an address with its sweeps up to a block, in minor units. For the native asset it includes the gas
- * that the sweeps paid, less the hot wallet's top-ups. Sweeps whose blocks are not read yet are left out.
+ * The amount that has left an address with its sweeps up to a block, in minor units. For the native asset it includes the
+ * gas that the sweeps paid, less the hot wallet's top-ups. Sweeps whose blocks are not read yet are left out.
  */
 async function leftWith(
   tx: Transaction,

@@ -6,7 +6,6 @@ import type { Queryable, Transaction } from '../../db/database.ts'
  * hint alone: what it moved, and who paid, is asked of the nodes.
  */
 
-/** Records what a scan found, in the transaction that moves its cursor. */
 export async function recordRefills(
   tx: Transaction,
   network: CryptoNetwork,
@@ -45,7 +44,6 @@ export async function selectRefills(db: Queryable, network: CryptoNetwork): Prom
   return rows
 }
 
-/** Keeps why a refill could not be posted. */
 export async function keepRefillDetail(
   db: Queryable,
   network: CryptoNetwork,

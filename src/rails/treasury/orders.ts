@@ -14,11 +14,11 @@ import {
 import { newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { audited } from '../../audit/audited.ts'
-import type { RowMacs } from '../../audit/row-macs.ts'
-import { macOfWithdrawal } from '../../audit/withdrawal-macs.ts'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { NetworkAdapter } from '../../networks/network.ts'
 import { cancelWithdrawal } from '../payouts/cancel-withdrawal.ts'
 import { signAlone } from '../payouts/lease.ts'
+import { macOfWithdrawal } from '../../audit/withdrawal-macs.ts'
 
 /**
  * The platform's own transfers: SEND from a hot wallet to cold storage, CONSOLIDATION of a wallet's coins. Each is a
@@ -267,7 +267,6 @@ async function selectByReference(db: Queryable, reference: string): Promise<Trea
   return rows[0]
 }
 
-/** The newest treasury transfers, of one network or of all. */
 export async function selectTreasuryTransfers(
   db: Queryable,
   network: CryptoNetwork | null,

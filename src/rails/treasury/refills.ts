@@ -5,7 +5,8 @@ import { Refusal } from '../../contract/refusal.ts'
 import type { Database } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { lookAt } from '../wallets/look.ts'
-import type { BroughtOnChain, NetworkAdapter, Networks, Refill } from '../../networks/network.ts'
+import type { NetworkAdapter, Networks, Refill } from '../../networks/network.ts'
+import type { BroughtOnChain } from '../../networks/moved-on-chain.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { forgetOldRefills, forgetRefill, keepRefillDetail, selectRefills } from './found-refills.ts'
@@ -53,7 +54,7 @@ export async function postRefills(
 
 /** Throws a Refusal unless all that was moved came in from these addresses. */
 function requireRefill({ from, moved, networkFee }: BroughtOnChain, addresses: readonly string[]): void {
-  const other = from.find((one) => !addresses.includes(one))
+  const other = from.find((address) => !addresses.includes(address))
   if (other !== undefined) throw new Refusal(`${other} paid, which is not in cold_addresses`)
   if (networkFee !== undefined || moved.some(({ amount }) => amount.startsWith('-')))
     throw new Refusal('the hot wallet has paid, too')
@@ -76,7 +77,7 @@ export async function confirmSend(
     [PLATFORM_ID, network, asset],
   )
   const { asks } = await lookAt(ordering.db, network, adapter)
-  const ask = asks.find((one) => one.kind === 'SEND' && one.asset === asset)
+  const ask = asks.find((order) => order.kind === 'SEND' && order.asset === asset)
   if (ask === undefined) throw new Refusal(`nothing of ${asset} is proposed to be sent on ${network}`)
   const decimals = decimalsOf(asset)
   const minor = parseAmount(amount, decimals)
@@ -108,7 +109,7 @@ export async function planRefill(
   if (decimals === undefined) throw new Refusal(`asset ${asset} is not on ${network}`)
   if (adapter.refill === undefined) throw new Refusal(`${network} is no real network here`)
   const asks = amount === undefined ? (await lookAt(db, network, adapter)).asks : []
-  const asked = amount ?? asks.find((one) => one.kind === 'REFILL' && one.asset === asset)?.amount
+  const asked = amount ?? asks.find((order) => order.kind === 'REFILL' && order.asset === asset)?.amount
   if (asked === undefined)
     throw new Refusal(`the hot wallet of ${network} is not below a low_mark of ${asset}: name an --amount`)
   if ((parseAmount(asked, decimals) ?? 0n) === 0n)

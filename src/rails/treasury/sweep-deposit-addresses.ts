@@ -6,7 +6,7 @@ import { networkFeeEntries } from '../../money/ledger/entries.ts'
 import { pricesIn, type RailsContext } from '../context.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
-import type { EndedSweep, IsFrozen } from '../../networks/network.ts'
+import type { EndedSweep, IsFrozen } from '../../networks/sweep-round.ts'
 
 /**
  * Takes one step of sweeping on every network that has deposit addresses to sweep: their balances go to the hot wallet, and the
@@ -23,10 +23,12 @@ export async function sweepDepositAddresses({
     (adapter) => adapter.sweep?.({ post: postSweep, isFrozen, prices }) ?? [],
   )
   const settled = await Promise.allSettled(sweeps)
-  const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
+  const failures = settled.flatMap((outcome) =>
+    outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
+  )
   if (failures.length > 0)
     throw new AggregateError(failures, `sweeping failed on ${failures.length} networks`)
-  return settled.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0)
+  return settled.reduce((sum, outcome) => sum + (outcome.status === 'fulfilled' ? outcome.value : 0), 0)
 }
 
 /** Tells whether the network, or everything, is frozen: then its deposit addresses are not swept. */

@@ -1,7 +1,7 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newCustomer, startTestService, type TestService } from '../../../test/support.ts'
+import { expect, test } from 'vitest'
+import { newCustomer, ownTestService } from '../../../test/support.ts'
 import { deposit } from '../../money/movements/deposit.ts'
 import { selectFreezes } from '../../money/records/freezes.ts'
 import type { Networks } from '../../networks/network.ts'
@@ -10,11 +10,7 @@ import { walletGauges } from '../../upkeep/metrics/wallet-gauges.ts'
 import { postRefill } from './acknowledged.ts'
 import { watchCustody, watchWallets, type Suspicions } from './watch-custody.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 /** Credits a deposit over LITECOIN. */
 async function arrive(minor: bigint): Promise<void> {

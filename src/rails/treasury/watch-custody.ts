@@ -25,12 +25,12 @@ export type Suspicions = Map<
 export type Seen = (network: CryptoNetwork, look: Look | undefined) => void
 
 /**
- * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An asset
- * must be short twice in a row: `suspicions` keeps what the comparisons found. Returns how many networks are short. Throws the
- * failures after the other networks were compared.
+ * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An
+ * asset must be short twice in a row: `suspicions` keeps what the comparisons found. Returns how many networks are short.
+ * Throws the failures after the other networks were compared.
  *
- * A payment that was refunded as failed, and arrived all the same, first reduces the surplus over custody. For an hour after a
- * failed transaction, a smaller surplus than before therefore counts as short, too.
+ * A payment that was refunded as failed, and arrived all the same, first reduces the surplus over custody. For an hour after
+ * a failed transaction, a smaller surplus than before therefore counts as short, too.
  */
 export async function watchCustody(
   db: Database,
@@ -42,20 +42,21 @@ export async function watchCustody(
     const compared = await compareCustody(db, network, readStatus)
     const { short: before, looks = [] } = suspicions.get(network) ?? {}
     const brought = (await failedLately(db, network)) ? await broughtLately(db, network) : undefined
-    const found = compared.flatMap((one) =>
-      shortageOf(one, brought === undefined ? 0n : surplusBefore(looks, one.asset, brought)),
+    const found = compared.flatMap((custody) =>
+      shortageOf(custody, brought === undefined ? 0n : surplusBefore(looks, custody.asset, brought)),
     )
     const still = found.filter(({ asset }) => before?.has(asset) === true)
     const isShort = still.length > 0
     suspicions.set(network, {
       short: new Set(found.map(({ asset }) => asset)),
-      // After a freeze the comparisons begin anew, so that the same money does not freeze the network again once it is lifted.
+      // After a freeze the comparisons begin anew, so that the same money does not freeze the network again once it is
+      // lifted.
       looks: isShort
         ? []
         : [...looks, new Map(compared.map(({ asset, least }) => [asset, least]))].slice(-LOOKS_MAX),
     })
     if (!isShort) return false
-    const detail = still.map((one) => one.detail).join('; ')
+    const detail = still.map(({ detail }) => detail).join('; ')
     await freeze(db, LOOP, { kind: 'NETWORK', network }, 'CUSTODY_SHORT', detail)
     return true
   })
@@ -85,32 +86,32 @@ async function lookAtEach<T>(
     return [work(network, readStatus)]
   })
   const settled = await Promise.allSettled(looks)
-  const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
+  const failures = settled.flatMap((look) => (look.status === 'rejected' ? [look.reason as unknown] : []))
   if (failures.length > 0)
     throw new AggregateError(failures, `custody of ${failures.length} networks is not known`)
-  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  return settled.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []))
 }
 
 /**
- * The surplus over custody, in minor units: the highest that two comparisons in a row have both found. A deposit that only the
- * chain knew raises a single comparison, and a client can time its deposit for one. Less what was posted meanwhile.
+ * The surplus over custody, in minor units: the highest that two comparisons in a row have both found. A deposit that only
+ * the chain knew raises a single comparison, and a client can time its deposit for one. Less what was posted meanwhile.
  */
 function surplusBefore(
   looks: readonly ReadonlyMap<string, bigint>[],
   asset: string,
   brought: ReadonlyMap<string, bigint>,
 ): bigint {
-  const pairs = looks.slice(1).map((one, index) => {
-    const [a, b] = [one.get(asset) ?? 0n, looks[index]!.get(asset) ?? 0n]
+  const pairs = looks.slice(1).map((look, index) => {
+    const [a, b] = [look.get(asset) ?? 0n, looks[index]!.get(asset) ?? 0n]
     return a < b ? a : b
   })
-  const most = pairs.reduce((before, one) => (one > before ? one : before), 0n) - (brought.get(asset) ?? 0n)
+  const most = pairs.reduce((most, pair) => (pair > most ? pair : most), 0n) - (brought.get(asset) ?? 0n)
   return most > 0n ? most : 0n
 }
 
 /**
- * By asset, in minor units: what came from outside and was posted within the time that comparisons are kept for, such as a refill.
- * Until then it was held beyond custody.
+ * By asset, in minor units: what came from outside and was posted within the time that comparisons are kept for, such as a
+ * refill. Until then it was held beyond custody.
  */
 async function broughtLately(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
   const posted = await db.query<{ id: string }>(

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import {
-  atEnd,
   credit,
   movedBy,
   newCustomer,
-  startTestService,
   ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { hurry } from '../../../test/work-off.ts'
 import { transaction } from '../../db/database.ts'
@@ -23,12 +21,12 @@ import { startWorker } from '../../program/worker.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 import { postSweep } from './sweep-deposit-addresses.ts'
 import { watchNetworkFees } from './watch-network-fees.ts'
+import { atEnd } from '../../../test/at-end.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService({ BURSAR_SIMULATED_CONFIRMATION_MS: '0', BURSAR_WORKER_INTERVAL_MS: '20' })
+const service = await ownTestService({
+  BURSAR_SIMULATED_CONFIRMATION_MS: '0',
+  BURSAR_WORKER_INTERVAL_MS: '20',
 })
-afterAll(() => service.close())
 afterEach(() => service.owner.query('delete from freezes; delete from customer_freezes'))
 
 const DESTINATIONS = {

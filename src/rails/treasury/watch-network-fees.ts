@@ -33,9 +33,9 @@ export interface NetworkFeesFound {
  * Stops payouts over a network (freeze NETWORK_FEES) when its transactions of the last 24 hours have cost more than the
  * withdrawals among them paid in fees. The network's section names the factor and the minimum of that loss. Where the failed
  * withdrawals of one customer have cost the minimum, that customer is frozen instead, and these costs do not count for the
- * network: one customer can make withdrawals fail on purpose, and must not stop everybody's. What the platform moves for itself
- * does not count. Costs before the last such freeze do not count, so that the same money does not freeze again once it is
- * lifted.
+ * network: one customer can make withdrawals fail on purpose, and must not stop everybody's. Transfers of the platform
+ * itself do not count. Costs before the last such freeze do not count, so that the same money does not freeze again once it
+ * is lifted.
  */
 export async function watchNetworkFees(
   { db, settings }: Pick<RailsContext, 'db' | 'settings'>,
@@ -105,7 +105,8 @@ const countFromNow = (tx: Transaction, network: CryptoNetwork) =>
 
 /** A withdrawal's fee counts together with the cost of its transaction, at the event that ended the withdrawal. */
 async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesOfDay> {
-  // Otherwise the planner may read all transfers. Citus refuses a lateral subquery, and a materialized one.
+  // Otherwise the planner may read all transfers. A lateral or materialized subquery would break rule 6 of
+  // src/db/distribution.ts.
   await tx.query('set local enable_hashjoin = off; set local enable_mergejoin = off')
   // The partial index's condition in its own words, so that the planner may use the index.
   const { rows } = await tx.query<{
@@ -152,8 +153,8 @@ async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesO
 }
 
 /**
- * Fees in the network's own asset, by the newest prices. A fee that has no price counts for nothing and is reported: a missing
- * price must not prevent the freeze.
+ * Fees in the network's own asset, by the newest prices. A fee that has no price counts for nothing and is reported: a
+ * missing price must not prevent the freeze.
  */
 function inGasAsset(
   gasAsset: string,
@@ -176,6 +177,6 @@ function inGasAsset(
 
 /** Whether the costs are above the fees by the factor, and by at least `least`: all in the network's own asset. */
 function isLoss(spent: bigint, paid: bigint, least: bigint, factor: string): boolean {
-  const one = 10n ** BigInt(FEES_FACTOR_DECIMALS)
-  return spent - paid >= least && spent * one > paid * parseAmount(factor, FEES_FACTOR_DECIMALS)!
+  const unit = 10n ** BigInt(FEES_FACTOR_DECIMALS)
+  return spent - paid >= least && spent * unit > paid * parseAmount(factor, FEES_FACTOR_DECIMALS)!
 }

@@ -11,9 +11,10 @@ import { openMasterKeys } from '../../keys/master-keys.ts'
 import { checkOtherReaders } from '../../keys/readers.ts'
 import { checkSecretFile } from '../../keys/secret-file.ts'
 import { givenBy } from '../../money/records/deposit-address.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import { blame, type Settings } from '../../settings.ts'
 import { foreignKeys } from './keys-on-record.ts'
+import { withdrawalReader } from '../payouts/withdrawal-reader.ts'
 
 type Opened = ReadonlyMap<CryptoNetwork, ConfiguredNetwork>
 
@@ -24,14 +25,16 @@ export async function openNetworks(settings: Settings, db: Database): Promise<Op
   const { configuredNetworks } = await import('../../networks/open-networks.ts')
   return configuredNetworks(settings.networksFile, settings.environment, db, settings.mode, {
     signs: settings.worker,
+    withdrawals: withdrawalReader,
     // The master key is read when it is needed: a command that only asks a node needs none.
-    areGiven: async (some, places) => givenBy(new RowMacs(await openMasterKeys(settings)))(some, places),
+    areGiven: async (deposits, places) =>
+      givenBy(new RowMacs(await openMasterKeys(settings)))(deposits, places),
   }).catch(blame('BURSAR_NETWORKS_FILE'))
 }
 
 /**
- * Throws `SettingsError` for a node on a chain of the other mode, and for keys that are not those of the records. An unreachable
- * node is checked again before its first use.
+ * Throws `SettingsError` for a node on a chain of the other mode, and for keys that are not those of the records. An
+ * unreachable node is checked again before its first use.
  */
 export async function requireChains(networks: Opened, db: Database, log: Logger): Promise<void> {
   for (const [network, { requireChain, isExperimental }] of networks) {
@@ -80,7 +83,7 @@ export async function checkNetworks(db: Database | undefined, settings: Settings
   ]
   if (mode === 'sandbox') return found
   const unsafe: Finding[] = []
-  for (const one of opened) unsafe.push(...(await checkSafety(...one)))
+  for (const opening of opened) unsafe.push(...(await checkSafety(...opening)))
   const keys = [...opened].flatMap(([name, { privateKeys }]) => checkPlaceOfKeys(name, privateKeys, settings))
   const files = [...opened.values()].flatMap(({ secretFiles, privateKeys }) =>
     secretFiles.filter(({ field }) => privateKeys.includes(field)).map(({ path }) => path),
@@ -137,20 +140,20 @@ async function checkSafety(name: CryptoNetwork, network: ConfiguredNetwork): Pro
 }
 
 /**
- * Warns of private keys in a process that clients can reach. Only an unreachable worker process should hold them. Every process
- * serves requests; one that listens on this machine only counts as unreachable.
+ * Warns of private keys in a process that clients can reach. Only an unreachable worker process should hold them. Every
+ * process serves requests; one that listens on this machine only counts as unreachable.
  */
 function checkPlaceOfKeys(name: CryptoNetwork, privateKeys: string[], { worker, host }: Settings): Finding[] {
   const what = `${name}: this process holds the private ${privateKeys.join(' and ')}`
-  const some = privateKeys.length > 0
+  const hasKeys = privateKeys.length > 0
   return warnings(
     [
-      some && worker && !isHere(host),
+      hasKeys && worker && !isHere(host),
       `${what}, and serves requests at ${host}`,
       'serve requests from processes with BURSAR_WORKER=false and no keys; let the worker listen on 127.0.0.1 (docs/guides/networks.md)',
     ],
     [
-      some && !worker,
+      hasKeys && !worker,
       `${what}, and runs no worker`,
       'configure hot_wallet_address and a public deposit_key instead (docs/guides/networks.md)',
     ],

@@ -81,7 +81,7 @@ export async function leavingOn(db: Queryable, network: CryptoNetwork, feeFactor
     [network, gasAsset],
   )
   const leaving = minorByAsset(rows)
-  const count = rows.reduce((sum, one) => sum + BigInt(one.count), 0n)
+  const count = rows.reduce((sum, { count }) => sum + BigInt(count), 0n)
   const fee = parseAmount(findAsset(gasAsset)!.networks[network]!.fee, decimalsOf(gasAsset))!
   return leaving.set(gasAsset, (leaving.get(gasAsset) ?? 0n) + count * fee * feeFactor)
 }
@@ -101,8 +101,8 @@ export interface ComparedCustody {
 }
 
 /**
- * Compares the amounts that the wallet holds with those that the ledgers have in custody. The ledgers are read before and after
- * the chain, because a payment that ended in between counts in only one of the readings.
+ * Compares the amounts that the wallet holds with those that the ledgers have in custody. The ledgers are read before and
+ * after the chain, because a payment that ended in between counts in only one of the readings.
  */
 export async function compareCustody(
   db: Queryable,
@@ -115,10 +115,10 @@ export async function compareCustody(
     arriving: await arrivingOn(db, network),
   })
   const before = await ledgers()
-  const { held: all } = await readStatus()
+  const status = await readStatus()
   const after = await ledgers()
   return [...after.custody].map(([asset, in_custody]) => {
-    const held = parseAmount(all[asset] ?? '0', decimalsOf(asset))!
+    const held = parseAmount(status.held[asset] ?? '0', decimalsOf(asset))!
     const beyond = [before, after].map(({ custody }) => held - (custody.get(asset) ?? 0n))
     const most = [before, after].map(({ leaving }, index) => beyond[index]! + (leaving.get(asset) ?? 0n))
     const least = [before, after].map(({ arriving }, index) => beyond[index]! - (arriving.get(asset) ?? 0n))

@@ -1,15 +1,15 @@
 import { NodeFailure } from '../../networks/node-failure.ts'
 import type { ConfiguredNetwork } from '../../networks/open-networks.ts'
-import { NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { compatibleNetworks } from '../../money/records/deposit-address.ts'
 
 /** Compares the keys of the networks file with those that the records of this database name. */
 
 /**
- * Says which keys gave out deposit addresses or were used as wallets, by the records, and are not configured: nothing at their
- * addresses can be moved. Of the addresses of a key, the newest is derived again. A network whose node has the keys and does not
- * answer is not compared.
+ * Says which keys gave out deposit addresses or were used as wallets, by the records, and are not configured: nothing at
+ * their addresses can be moved. Of the addresses of a key, the newest is derived again. A network whose node has the keys
+ * and does not answer is not compared.
  */
 export async function foreignKeys(
   db: Queryable,
@@ -25,7 +25,7 @@ export async function foreignKeys(
       notCompared.set(network, error)
     }
   }
-  return { foreign: [...foreign, ...(await foreignWallets(db, opened))], notCompared }
+  return { foreign: [...foreign, ...(await foreignWallets(opened))], notCompared }
 }
 
 type Opened = Parameters<typeof foreignKeys>[1]
@@ -35,12 +35,12 @@ async function foreignDepositKeys(db: Queryable, opened: Opened, network: Crypto
   const family = compatibleNetworks(network).flatMap((other) => opened.get(other)?.keys ?? [])
   const own = family.filter(({ gave }) => gave !== undefined)
   if (own.length === 0) return []
-  const isDerived = ['evm', 'solana'].includes(NETWORKS[network].family)
+  const areDerived = own.some((keys) => keys.areDerived)
   const found: string[] = []
   for await (const { key, address, derivation } of newestOfEachKey(db, network)) {
     // A simulated address has no key.
-    if (isDerived && key === '') continue
-    const name = isDerived ? key : address
+    if (areDerived && key === '') continue
+    const name = areDerived ? key : address
     if (family.some(({ former }) => former.includes(name))) continue
     const gave = own.map(async (keys) => keys.gave!({ address, derivation }))
     const answers = await Promise.all(gave.map((answer) => answer.catch(noKey)))
@@ -79,27 +79,13 @@ function noKey(error: unknown): false {
   return false
 }
 
-async function foreignWallets(db: Queryable, opened: Opened): Promise<string[]> {
-  const { rows } = await db.query<{ network: CryptoNetwork; wallets: string[] }>(
-    `
-    select network, array_agg(wallet order by wallet) as wallets
-    from (
-      select network, address as wallet from evm_nonces where next_nonce > 0
-      union all
-      select network, nonce_account from solana_lanes
-    ) used
-    where network = any ($1)
-    group by network
-    order by network`,
-    [[...opened.keys()]],
-  )
-  return rows.flatMap(({ network, wallets }) => {
-    const { foreignWallets, former } = opened.get(network)!.keys
-    const foreign = (foreignWallets?.(wallets) ?? []).filter((one) => !former.includes(one))
-    const how =
-      NETWORKS[network].family === 'evm'
-        ? 'configure it as hot wallet, further hot wallet or gas wallet, or, out of use, in former_hot_wallets'
-        : 'configure its key, or name it in former_keys'
-    return foreign.map((wallet) => `${network}: ${wallet} was used, and is of no configured wallet: ${how}`)
-  })
+async function foreignWallets(opened: Opened): Promise<string[]> {
+  const found: string[] = []
+  for (const [network, { keys }] of opened)
+    for (const wallet of (await keys.foreignWallets?.find()) ?? [])
+      if (!keys.former.includes(wallet))
+        found.push(
+          `${network}: ${wallet} was used, and is of no configured wallet: ${keys.foreignWallets!.advice}`,
+        )
+  return found
 }

@@ -1,6 +1,6 @@
 import { originOfLoop } from '../../contract/actor.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { credit, newCustomer, startTestService, type TestService } from '../../../test/support.ts'
+import { expect, test } from 'vitest'
+import { credit, newCustomer, ownTestService } from '../../../test/support.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { deposit } from '../../money/movements/deposit.ts'
@@ -8,11 +8,7 @@ import { judgeNetwork } from './configured-networks.ts'
 import { networkReports, type Reported } from './network-status.ts'
 import type { NetworkStatus } from '../../networks/wallet-status.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 /** A network whose node answers this status, or fails with this error. */
 const network = (status: NetworkStatus | Error, low?: string): Reported => ({

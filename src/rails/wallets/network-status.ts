@@ -2,7 +2,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import type { Ask } from '../../networks/marks.ts'
-import type { DepthFrom } from '../../networks/network.ts'
+import type { DepthFrom } from '../../networks/found-deposits.ts'
 import type { Depth } from '../../networks/section.ts'
 import type { ConfiguredNetwork } from '../../networks/open-networks.ts'
 import type { LaneStatus, NetworkStatus, SignerStatus, TakenBack } from '../../networks/wallet-status.ts'
@@ -146,15 +146,15 @@ function inCold(cold: Sums, asset: string): Pick<Custody, 'in_cold'> {
 
 function custodyOf(
   network: CryptoNetwork,
-  { held: all, hotWallet, formerWallets = [] }: NetworkStatus,
+  { held: holdings, hotWallet, formerWallets = [] }: NetworkStatus,
   { custody, cold, leaving, arriving }: Record<'custody' | 'cold' | 'leaving' | 'arriving', Sums>,
 ): Custody[] {
   const minorOf = (amounts: Record<string, string>, asset: string) =>
     parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
-  const assets = [...new Set([...Object.keys(all), ...custody.keys(), ...cold.keys()])].sort()
+  const assets = [...new Set([...Object.keys(holdings), ...custody.keys(), ...cold.keys()])].sort()
   return assets.map((asset) => {
     const decimals = decimalsOf(asset)
-    const [held, owed] = [minorOf(all, asset), custody.get(asset) ?? 0n]
+    const [held, owed] = [minorOf(holdings, asset), custody.get(asset) ?? 0n]
     const beyond = held - owed - (arriving.get(asset) ?? 0n)
     // Anybody may send less than what may be withdrawn.
     const least = parseAmount(findAsset(asset)?.networks[network]?.minimum ?? '0', decimals)!
@@ -163,9 +163,9 @@ function custodyOf(
       held: formatAmount(held, decimals),
       ...(hotWallet && { hot_wallet: formatAmount(minorOf(hotWallet, asset), decimals) }),
       ...(formerWallets.length > 0 && {
-        former_hot_wallets: formerWallets.map((one) => ({
-          address: one.address,
-          held: formatAmount(minorOf(one.held, asset), decimals),
+        former_hot_wallets: formerWallets.map((wallet) => ({
+          address: wallet.address,
+          held: formatAmount(minorOf(wallet.held, asset), decimals),
         })),
       }),
       in_custody: formatAmount(owed, decimals),
@@ -182,7 +182,7 @@ export const formerWalletsIn = ({ custody }: Pick<NetworkReport, 'custody'>) =>
   custody.flatMap(({ asset, former_hot_wallets = [] }) =>
     former_hot_wallets
       .filter(({ held }) => parseAmount(held, decimalsOf(asset)) !== 0n)
-      .map((one) => ({ asset, ...one })),
+      .map((wallet) => ({ asset, ...wallet })),
   )
 
 async function feesOn(db: Database, network: CryptoNetwork): Promise<FeesOf[]> {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { newCustomer, startTestService, TEST_ORIGIN, type TestService } from '../../../test/support.ts'
+import { expect, test, vi } from 'vitest'
+import { newCustomer, TEST_ORIGIN, ownTestService } from '../../../test/support.ts'
 import { deposit } from '../../money/movements/deposit.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import { listNetworks } from '../../resources/catalogue/list-networks.ts'
@@ -7,11 +7,7 @@ import type { NetworkAdapter } from '../../networks/network.ts'
 import type { NetworkStatus } from '../../networks/wallet-status.ts'
 import { operatorFigures, readOperatorFigures } from './operator-figures.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 /** The figures of Litecoin, where its node answers this status or fails with this error. */
 async function figures(status: NetworkStatus | Error, low?: string) {
@@ -126,9 +122,9 @@ test('an answer is reused for ten seconds, and given for a minute while the next
 })
 
 test('only a caller with the scope of operators gets the figures', async () => {
-  const { db: shared, networks, settings } = service
+  const { db, networks, settings } = service
   const listed = async (scopes: string[]) => {
-    const answer = await listNetworks.run({ shared, networks, settings, scopes } as never)
+    const answer = await listNetworks.run({ db, networks, settings, scopes } as never)
     return (answer as { items: { for_operators?: object }[] }).items
   }
   for (const { for_operators } of await listed(['funding:read_profile']))

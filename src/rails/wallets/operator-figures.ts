@@ -1,51 +1,143 @@
+import { Type, type Static } from 'typebox'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { Amount, AssetSymbol, OneOf, Timestamp } from '../../contract/fields.ts'
 import { poolOf } from '../../db/customer-pool.ts'
-import type { Queryable } from '../../db/database.ts'
+import { forAll, type Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { NetworkAdapter, Networks } from '../../networks/network.ts'
-import type { LaneStatus, SignerStatus } from '../../networks/wallet-status.ts'
 import { lookAt, type Look } from './look.ts'
-import type { Ask } from '../../networks/marks.ts'
 import { sumsOf } from './custody.ts'
-import { ASKS_SIGNER, freezesOn, refillsOn, uncreditedOn, type FoundRefill } from './network-status.ts'
+import { ASKS_SIGNER, freezesOn, refillsOn, uncreditedOn } from './network-status.ts'
 
-/** What operators see of a network: custody, the hot wallet and what waits. Amounts are decimal strings. */
-interface OperatorFigures {
-  /** Absent where there is no node to ask: a simulated network. */
-  reachable?: boolean
-  error?: string
-  height?: number
-  /** The hot wallet's amount of the network's own asset, from which fees are paid. */
-  hot_wallet?: { asset: string; amount: string; low_mark?: string; below_low_mark: boolean }
-  custody: CustodyFigures[]
-  /** What pays at the same time, and the process that signs for it; absent where there is no more than one wallet. */
-  lanes?: LaneFigures[]
-  signer?: SignerStatus
-  /** Withdrawals that wait for the signer process, and since when the first does; absent where there are none. */
-  asked?: { count: number; since: string }
-  in_flight: number
-  waiting: { code: string; detail: string; count: number; since: string }[]
-  frozen: { reason: string; detail: string; since: string }[]
-  uncredited: { reason: string; count: number; since: string }[]
-  /** The refills and sends to cold storage that people are asked for. */
-  asks: Ask[]
-  refills: (Omit<FoundRefill, 'detail'> & { detail?: string })[]
-}
+const Count = (description: string) => Type.Integer({ description })
 
-type LaneFigures = Omit<LaneStatus, 'held'> & { holds: { asset: string; amount: string }[] }
+/** What operators see of a network. */
+export const OperatorFigures = Type.Object(
+  {
+    reachable: Type.Optional(
+      Type.Boolean({ description: 'Whether its node answers; absent where it is simulated.' }),
+    ),
+    error: Type.Optional(Type.String({ description: 'Why it does not.' })),
+    height: Type.Optional(Type.Integer({ description: 'The newest block of the node.' })),
+    hot_wallet: Type.Optional(
+      Type.Object(
+        {
+          asset: AssetSymbol,
+          amount: Amount('What the hot wallet holds.'),
+          low_mark: Type.Optional(Amount('What it should hold at least.')),
+          below_low_mark: Type.Boolean({ description: 'Whether it holds less.' }),
+        },
+        { description: "The hot wallet's amount of the network's own asset, which pays the fees." },
+      ),
+    ),
+    custody: Type.Array(
+      Type.Object({
+        asset: AssetSymbol,
+        in_custody: Amount('What the ledgers of all customers have there.'),
+        held: Type.Optional(Amount('What the wallet holds; absent while its node does not answer.')),
+        difference: Type.Optional(
+          Type.String({ description: 'Held beyond custody. Payments under way explain a small difference.' }),
+        ),
+      }),
+      { description: 'Empty where the network is simulated: nothing is on a chain.' },
+    ),
+    lanes: Type.Optional(
+      Type.Array(
+        Type.Object({
+          lane: Type.String({ description: 'The address of the wallet.' }),
+          holds: Type.Array(Type.Object({ asset: AssetSymbol, amount: Amount('What it holds.') })),
+          in_flight: Count('Its transactions that are signed and not mined.'),
+          journal: Type.Optional(
+            Type.Object(
+              {
+                next_nonce: Count('Its next nonce.'),
+                ahead: Count('Signatures that this database does not know; negative: not signed yet.'),
+              },
+              { description: 'By the journal of the signer process.' },
+            ),
+          ),
+          blocked: Type.Optional(
+            Type.Object({
+              code: Type.String({ description: 'Why nothing is signed from it.' }),
+              detail: Type.String({ description: 'The same for people.' }),
+            }),
+          ),
+        }),
+        { description: 'The wallets that pay, where there is more than one, or a signer process.' },
+      ),
+    ),
+    signer: Type.Optional(
+      Type.Object(
+        {
+          reachable: Type.Boolean({ description: 'Whether it answers.' }),
+          error: Type.Optional(Type.String({ description: 'Why it does not.' })),
+        },
+        { description: 'The signer process; absent where there is none.' },
+      ),
+    ),
+    asked: Type.Optional(
+      Type.Object(
+        { count: Count('How many wait.'), since: Timestamp('Since when the first waits.') },
+        { description: 'Withdrawals that wait for the signer process.' },
+      ),
+    ),
+    asks: Type.Array(
+      Type.Object({
+        kind: OneOf(
+          ['REFILL', 'SEND'],
+          'REFILL: the hot wallet is below its low mark. SEND: it is above its high mark.',
+        ),
+        asset: AssetSymbol,
+        amount: Amount('What brings it to its target.'),
+        to: Type.Optional(Type.String({ description: 'Of a send: the address in cold storage.' })),
+      }),
+      { description: 'The refills and sends to cold storage that people are asked for.' },
+    ),
+    refills: Type.Array(
+      Type.Object({
+        crypto_tx_hash: Type.String({ description: 'The transaction.' }),
+        since: Timestamp('When it was found.'),
+        detail: Type.Optional(
+          Type.String({ description: 'Why it could not be posted; absent before the first attempt.' }),
+        ),
+      }),
+      { description: 'Payments from cold storage that are not posted yet.' },
+    ),
+    in_flight: Count('Withdrawals that have not ended.'),
+    waiting: Type.Array(
+      Type.Object({
+        code: Type.String({ description: 'Why they wait.' }),
+        detail: Type.String({ description: 'The same for people.' }),
+        count: Count('How many wait.'),
+        since: Timestamp('Since when the first waits.'),
+      }),
+    ),
+    frozen: Type.Array(
+      Type.Object({
+        reason: Type.String({ description: 'Reason of the freeze.' }),
+        detail: Type.String({ description: 'Why it was placed.' }),
+        since: Timestamp('When it was placed.'),
+      }),
+      { description: 'The freezes of the network, and of everything.' },
+    ),
+    uncredited: Type.Array(
+      Type.Object({
+        reason: Type.String({ description: 'Why deposits are not credited.' }),
+        count: Count('How many are not.'),
+        since: Timestamp('When the first was found.'),
+      }),
+    ),
+  },
+  {
+    description:
+      'Figures of the whole deployment, for operators with the scope `operators:read_network` alone.',
+  },
+)
+type OperatorFigures = Static<typeof OperatorFigures>
 
 const amountsOf = (held: Record<string, string>) =>
   Object.entries(held).map(([asset, amount]) => ({ asset, amount }))
-
-/** An asset in custody by all customers' ledgers, and the amount that the wallet holds; the latter absent without an answer. */
-interface CustodyFigures {
-  asset: string
-  in_custody: string
-  held?: string
-  /** Held beyond custody; negative where less is held. Payments under way explain a small difference. */
-  difference?: string
-}
 
 /** Time for which an answer is reused. Several operators look at once, and each look asks every node. */
 const FRESH_MS = 10_000
@@ -66,7 +158,7 @@ const kept = new WeakMap<Queryable, KeptFigures>()
 
 /** Returns the figures of all connected networks, at most a minute old. Throws when the database does not answer. */
 export function operatorFigures(asked: Queryable, networks: Networks): Promise<Figures> {
-  const db = poolOf(asked)
+  const db = forAll(poolOf(asked))
   const known = kept.get(db)
   const now = performance.now()
   const isUsable = known !== undefined && now - known.readAt < KEPT_MS
@@ -117,7 +209,7 @@ export async function readOperatorFigures(db: Queryable, networks: Networks): Pr
         ),
         frozen,
         uncredited,
-        refills: refills.map((one) => presentOf(one)),
+        refills: refills.map((refill) => presentOf(refill)),
       },
     ]
   })
@@ -150,7 +242,7 @@ function figuresOfLook(
       asset,
       amount: text(minorOf(hotWallet, asset), asset),
       ...(low !== undefined && { low_mark: low }),
-      below_low_mark: asks.some((one) => one.kind === 'REFILL' && one.asset === asset),
+      below_low_mark: asks.some((ask) => ask.kind === 'REFILL' && ask.asset === asset),
     },
     asks,
     ...(lanes && {

@@ -1,18 +1,19 @@
+import { Type, type Static } from 'typebox'
+import { Amount, AssetSymbol, OneOf, TextOrNull, Timestamp, Uuid } from '../../contract/fields.ts'
 import { strict as assert } from 'node:assert'
 import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
 import { describeFreeze, selectFreezes, type Freeze } from '../../money/records/freezes.ts'
-import { ownRowMacs, type RowMacs } from '../../audit/row-macs.ts'
-import { objectionsTo } from '../../audit/withdrawal-macs.ts'
-import { readOrder, wiresTakenBy, type WireOrder } from '../../networks/bank/manual-wires.ts'
-import type { Withdrawal } from '../../networks/network.ts'
+import { ownRowMacs, type RowMacs } from '../../audit/sealed-rows.ts'
+import { readOrder, signedOrder, wiresByHand, type WireOrder } from '../../networks/bank/manual-wires.ts'
+import type { NetworkAdapter, Signing, Withdrawal } from '../../networks/network.ts'
 import { disagreementOf } from '../../networks/signed-payments.ts'
 import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import type { Screening } from '../screening/screening.ts'
 import { reviewAndSign } from '../payouts/sign-withdrawals.ts'
 import { findWithdrawal, holdWithdrawal } from '../payouts/hold-withdrawal.ts'
-import type { HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
+import type { HeldWithdrawal } from '../payouts/claimed-withdrawals.ts'
 import { markWithdrawal } from '../payouts/withdrawal-marks.ts'
 import { record } from '../payouts/record-steps.ts'
 import { keepResolution } from '../payouts/resolve-withdrawal.ts'
@@ -20,6 +21,8 @@ import { guarded } from '../payouts/signing-guards.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { Refusal } from '../../contract/refusal.ts'
+import { refusedDestination } from '../../networks/waiting.ts'
+import { objectionsTo } from '../../money/movements/accepted-withdrawals.ts'
 
 /** Wires that operators send by hand: list, take, mark as sent or failed (docs/guides/live-without-a-bank-interface.md). */
 
@@ -31,20 +34,22 @@ export interface By {
   origin: Origin
 }
 
-export interface OpenWire {
-  transfer_id: string
-  customer_id: string
-  profile_id: string
-  amount: string
-  asset: string
-  /** READY: an operator may take it. WAITING: it may not be sent now, or the worker has not checked it yet. */
-  state: 'READY' | 'WAITING' | 'TAKEN'
-  detail: string | null
-  payee: string
-  /** The last four characters; the operator who takes the wire sees the whole number. */
-  account_number: string
-  created_at: string
-}
+export const OpenWire = Type.Object({
+  transfer_id: Uuid('The wire: a transfer.'),
+  customer_id: Uuid('Customer.'),
+  profile_id: Uuid('The profile that pays.'),
+  amount: Amount('Amount.'),
+  asset: AssetSymbol,
+  state: OneOf(
+    ['READY', 'WAITING', 'TAKEN'],
+    'READY: it may be taken. WAITING: it may not be sent now, or was not checked yet.',
+  ),
+  detail: TextOrNull('Why it waits, or who has taken it.'),
+  payee: Type.String({ description: 'Whom it pays.' }),
+  account_number: Type.String({ description: 'The last four characters.' }),
+  created_at: Timestamp('Creation time.'),
+})
+export type OpenWire = Static<typeof OpenWire>
 
 type WireRow = Withdrawal &
   Pick<OpenWire, 'created_at'> &
@@ -127,13 +132,39 @@ function standingOf(
     : { state: 'WAITING', detail: waiting_detail }
 }
 
-/** The name of the bank account's owner. */
 export function ownerName(owner: Record<string, unknown>): string {
   const { person_details, institution_details } = owner as FiatAccount['fiat_account_owner']
   return (
     institution_details?.name ??
     [person_details?.first_name, person_details?.last_name].filter((name) => name !== undefined).join(' ')
   )
+}
+
+/** The bank, for the command by which an operator takes wires: they are signed in its transaction. */
+const wiresTakenBy = (operator: string): NetworkAdapter => ({
+  ...wiresByHand,
+  sign: (tx, wires) => take(tx, wires, operator),
+})
+
+async function take(tx: Transaction, wires: readonly Withdrawal[], taken_by: string): Promise<Signing[]> {
+  const signings: Signing[] = []
+  for (const { customer_id, transfer_id, asset, amount, memo, fiat_account_id } of wires) {
+    const { rows } = await tx.query<WireOrder['payee'] & { taken_at: string }>(
+      `
+      select fiat_account_owner, fiat_network_instructions, clock_timestamp() as taken_at
+      from fiat_accounts
+      where customer_id = $1 and id = $2`,
+      [customer_id, fiat_account_id],
+    )
+    if (rows[0] === undefined) throw new Error(`wire ${transfer_id} names no bank account`)
+    const { taken_at, ...payee } = rows[0]
+    const order: WireOrder = {
+      ...{ customer_id, transfer_id, asset, amount, memo, fiat_account_id: fiat_account_id!, payee },
+      ...{ taken_by, taken_at },
+    }
+    signings.push({ outcome: 'SIGNED', ...signedOrder(order) })
+  }
+  return signings
 }
 
 /**
@@ -199,15 +230,23 @@ async function requireTaken(
   return readOrder(raw)!
 }
 
-export interface EndedWire {
-  customer_id: string
-  transfer_id: string
-  status: 'COMPLETED' | 'FAILED'
-  bank_reference?: string
-  reason?: string
-  /** False when the same was recorded before: then nothing changed. */
-  changed: boolean
-}
+export const BankReference = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description: "The bank's reference of the wire.",
+})
+export const Changed = Type.Boolean({
+  description: 'False when it was recorded before: then nothing changed.',
+})
+export const EndedWire = Type.Object({
+  transfer_id: Uuid('The wire: a transfer.'),
+  customer_id: Uuid('Customer.'),
+  status: OneOf(['COMPLETED', 'FAILED'], 'How it ended.'),
+  bank_reference: Type.Optional(BankReference),
+  reason: Type.Optional(Type.String({ description: 'Why it failed.' })),
+  changed: Changed,
+})
+export type EndedWire = Static<typeof EndedWire>
 
 /**
  * Completes a wire that an operator has taken and sent. Repeating it with the same reference changes nothing. Throws an
@@ -269,8 +308,8 @@ export async function markWireFailed(
     const sent = await findBankWireOf(tx, transfer_id)
     if (sent !== undefined)
       throw new Refusal(`wire ${transfer_id} was sent with the bank reference ${sent.bank_reference}`)
-    const details = { message: `the wire was not paid: ${reason}`, destination_address }
-    const transfer = { status: 'FAILED', status_details: { invalid_destination_address: details } } as const
+    const refusal = refusedDestination({ destination_address }, `the wire was not paid: ${reason}`)
+    const transfer = { status: 'FAILED', ...refusal } as const
     await record(tx, customer_id, [{ withdrawal: held, state: 'DONE', transfer }], {
       origin,
       action: 'transfer.mark_failed',

@@ -18,7 +18,7 @@ import {
 } from '../../money/records/bank-wires.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { change } from '../../money/records/need.ts'
-import { ownRowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
 import { findOwner } from '../../money/records/transfer-owner.ts'
 import { readTransfer, type Transfer } from '../../money/ledger/transfer.ts'
 import { NotAllowed, type Screening } from '../screening/screening.ts'
@@ -30,8 +30,8 @@ import { failPending } from '../deposits/see-deposits.ts'
 /** Incoming wires that operators record from the bank's statement. */
 
 /**
- * With `screening`, a wire is credited only when the screening endpoint allows it; each command asks once. Until then a deposit
- * is a PENDING transfer.
+ * With `screening`, a wire is credited only when the screening endpoint allows it; each command asks once. Until then a
+ * deposit is a PENDING transfer.
  */
 type Recording = Pick<RailsContext, 'db' | 'ledger'> & { screening?: Screening | undefined }
 

@@ -5,11 +5,17 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { MEMBERS_MAX, requireIdentities, requireNewMembers } from '../../money/records/members.ts'
-import { insertMembers, lockMembers, Member, memberToWire, NewMember, readMembers } from './account.ts'
+import {
+  insertMembers,
+  lockMembers,
+  Member,
+  memberToWire,
+  NewMember,
+  readMembers,
+} from '../../money/records/account.ts'
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 
-/** Adds members to an account (API behaviour, Accounts): all of them or none. */
 export const addAccountMembers = operation({
   method: 'POST',
   url: '/v2/identity/account-members',

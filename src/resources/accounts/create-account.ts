@@ -18,7 +18,7 @@ import {
   SELECT_ACCOUNTS,
   type AccountRow,
   type ReadMember,
-} from './account.ts'
+} from '../../money/records/account.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { Closed } from '../../contract/fields.ts'
 import { requireRoom } from '../../money/records/record-limits.ts'
@@ -41,7 +41,6 @@ const NewAccount = Closed(
 )
 type NewAccount = Static<typeof NewAccount>
 
-/** Creates an account of an identity (API behaviour, Accounts), with its members and, on request, its profile. */
 export const createAccount = operation({
   method: 'POST',
   url: '/v2/identity/accounts',

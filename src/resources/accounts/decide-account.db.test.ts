@@ -1,30 +1,16 @@
-import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newOperatorCaller } from '../../../test/operators.ts'
-import { newCustomer, sharedTestService, type TestCustomer } from '../../../test/support.ts'
+import { newCustomer, sharedTestService, newIdentity } from '../../../test/support.ts'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-let call: TestCustomer['call']
-let forOther: TestCustomer['call']
-beforeAll(async () => {
-  customer = await newCustomer(service)
-  call = await newOperatorCaller(service, 'OPERATOR', { actFor: customer.customer_id })
-  const { customer_id } = await newCustomer(service)
-  forOther = await newOperatorCaller(service, 'OPERATOR', { actFor: customer_id })
-})
-
-const newIdentity = async () =>
-  (
-    await customer.call<{ id: string; updated_at: string }>('POST', '/v2/identity/identities', {
-      ref_id: randomUUID(),
-      person_details: { first_name: 'Ada', last_name: 'Example' },
-    })
-  ).body
+const customer = await newCustomer(service)
+const call = await newOperatorCaller(service, 'OPERATOR', { actFor: customer.customer_id })
+const { customer_id } = await newCustomer(service)
+const forOther = await newOperatorCaller(service, 'OPERATOR', { actFor: customer_id })
 
 describe('Decide About Account', () => {
   test("stops its withdrawals and lets them go on; another customer's is not found", async () => {
-    const { id: identity_id } = await newIdentity()
+    const identity_id = await newIdentity(customer)
     const { body: account } = await customer.call('POST', '/v2/identity/accounts', {
       account: { identity_id, type: 'BROKERAGE' },
     })

@@ -1,6 +1,6 @@
 import { Closed, OneOf, Uuid } from '../../contract/fields.ts'
 import { operatorOperation } from '../operation.ts'
-import { Account, requireAccount } from './account.ts'
+import { Account, requireAccount } from '../../money/records/account.ts'
 import { setAccountDisabled } from './set-account-disabled.ts'
 
 /** Stops the withdrawals of an account of the token's customer, or lets them go on. Answers the account. */

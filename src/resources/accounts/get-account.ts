@@ -1,6 +1,6 @@
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { readOperation } from '../operation.ts'
-import { Account, accountToWire, requireAccount } from './account.ts'
+import { Account, accountToWire, requireAccount } from '../../money/records/account.ts'
 
 export const getAccount = readOperation({
   url: '/v2/identity/accounts/:id',

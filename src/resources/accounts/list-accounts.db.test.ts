@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { equalsFilterInMemory, walkList } from '../../../test/list-in-memory.ts'
-import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
+import { newCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
-import type { Account } from './account.ts'
+import type { Account } from '../../money/records/account.ts'
+import { forCustomer } from '../../db/parts.ts'
 
 const COUNT = 120
 const ACCOUNTS = '/v2/identity/accounts'
@@ -12,9 +13,6 @@ const UPDATED = ['2026-03-02T00:00:00.000001Z', '2026-03-02T00:00:00.000002Z'] a
 const ROLES = ['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'] as const
 
 const service = await sharedTestService()
-let customer: TestCustomer
-/** All accounts, oldest first. */
-let all: Account[]
 
 /** Few moments for many records, so that equal timestamps are common. */
 const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
@@ -64,57 +62,56 @@ const insert = (table: string, rows: object[]) =>
     JSON.stringify(rows),
   ])
 
-beforeAll(async () => {
-  customer = await newCustomer(service)
-  const { customer_id } = customer
-  const details = { first_name: 'Ada', last_name: 'Lovelace' }
-  const flags = { user_disabled: false, admin_disabled: false }
-  await insert(
-    'identities',
-    identities.map((identity, n) => ({
-      customer_id,
-      ref_id: `${n}`,
-      type: 'PERSON',
-      details,
-      created_at: '2026-02-01T00:00:00Z',
-      ...flags,
-      ...identity,
-    })),
-  )
-  const made = Array.from({ length: COUNT }, (_, n) => recordOf(n))
-  await insert(
-    'accounts',
-    made.map((account, n) => ({
-      ...account,
-      customer_id,
-      client_id: `client ${n & 1}`,
-      updated_at: [account.created_at, UPDATED[1]][(n >> 1) & 1],
-    })),
-  )
-  await insert(
-    'account_members',
-    // Inserted out of order.
-    made
-      .flatMap(({ id, members }) => members.map((member) => ({ ...member, customer_id, account_id: id })))
-      .reverse(),
-  )
-  await insert(
-    'profiles',
-    made.flatMap(({ id: account_id, profile_id, created_at }) =>
-      profile_id === undefined
-        ? []
-        : [{ id: profile_id, customer_id, account_id, nickname: profile_id, type: 'NORMAL', created_at }],
-    ),
-  )
-  all = made.sort((a, b) => (a.id < b.id ? -1 : 1))
-  const other = await newCustomer(service)
-  const { body } = await other.call('POST', '/v2/identity/identities', {
-    ref_id: '1',
-    person_details: details,
-  })
-  const account = { identity_id: body.id, ref_id: 'ref,3' }
-  expect((await other.call('POST', ACCOUNTS, { account })).status).toBe(200)
+const customer = await newCustomer(service)
+const { customer_id } = customer
+const details = { first_name: 'Ada', last_name: 'Lovelace' }
+const flags = { user_disabled: false, admin_disabled: false }
+await insert(
+  'identities',
+  identities.map((identity, n) => ({
+    customer_id,
+    ref_id: `${n}`,
+    type: 'PERSON',
+    details,
+    created_at: '2026-02-01T00:00:00Z',
+    ...flags,
+    ...identity,
+  })),
+)
+const made = Array.from({ length: COUNT }, (_, n) => recordOf(n))
+await insert(
+  'accounts',
+  made.map((account, n) => ({
+    ...account,
+    customer_id,
+    client_id: `client ${n & 1}`,
+    updated_at: [account.created_at, UPDATED[1]][(n >> 1) & 1],
+  })),
+)
+await insert(
+  'account_members',
+  // Inserted out of order.
+  made
+    .flatMap(({ id, members }) => members.map((member) => ({ ...member, customer_id, account_id: id })))
+    .reverse(),
+)
+await insert(
+  'profiles',
+  made.flatMap(({ id: account_id, profile_id, created_at }) =>
+    profile_id === undefined
+      ? []
+      : [{ id: profile_id, customer_id, account_id, nickname: profile_id, type: 'NORMAL', created_at }],
+  ),
+)
+/** All accounts, oldest first. */
+const all = made.sort((a, b) => (a.id < b.id ? -1 : 1))
+const other = await newCustomer(service)
+const { body } = await other.call('POST', '/v2/identity/identities', {
+  ref_id: '1',
+  person_details: details,
 })
+const account = { identity_id: body.id, ref_id: 'ref,3' }
+expect((await other.call('POST', ACCOUNTS, { account })).status).toBe(200)
 
 const moments = fc.oneof(fc.nat(20).map(momentOf), fc.constantFrom(...UPDATED))
 const numbers = fc.array(fc.nat(COUNT + 5), { minLength: 1, maxLength: 40 })
@@ -146,7 +143,7 @@ describe('List Accounts', () => {
   })
 
   test('a page of 100 accounts takes as many queries as a page of one', async () => {
-    const query = vi.spyOn(service.nodes.of(customer.customer_id), 'query')
+    const query = vi.spyOn(forCustomer(service.db, customer.customer_id), 'query')
     const queries = async (limit: number) => {
       query.mockClear()
       expect(await customer.call('GET', `${ACCOUNTS}?limit=${limit}`)).toMatchObject({ status: 200 })

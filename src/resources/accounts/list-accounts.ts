@@ -1,7 +1,6 @@
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { timeBounds, timeConditions } from '../../http/lists.ts'
-import { filterBy, listOperation } from '../operation.ts'
-import { Account, ACCOUNT_UPDATED_AT, accountToWire, SELECT_ACCOUNTS } from './account.ts'
+import { ACCOUNT_UPDATED_AT, Account, SELECT_ACCOUNTS, accountToWire } from '../../money/records/account.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 
 export const listAccounts = listOperation({
   url: '/v2/identity/accounts',
@@ -9,7 +8,7 @@ export const listAccounts = listOperation({
   tag: 'Accounts',
   summary: 'List Accounts',
   description: "Lists the customer's accounts, newest first.",
-  example: { identity_ids: [EXAMPLE.identity_id], limit: 10 },
+  example: { query: { identity_ids: [EXAMPLE.identity_id], limit: 10 } },
   list: 'accounts',
   item: Account,
   select: SELECT_ACCOUNTS,
@@ -20,7 +19,6 @@ export const listAccounts = listOperation({
     identity_ids: filterBy.ids('a.identity_id', 'Filter by primary identities.'),
     identity_id: filterBy.ids('a.identity_id', 'Another name for identity_ids.'),
   },
-  parameters: timeBounds('updated_at'),
-  where: (query) => timeConditions(query, 'updated_at', ACCOUNT_UPDATED_AT),
+  updatedAt: ACCOUNT_UPDATED_AT,
   toWire: accountToWire,
 })

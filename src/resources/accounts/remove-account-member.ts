@@ -4,7 +4,7 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
-import { lockMembers } from './account.ts'
+import { lockMembers } from '../../money/records/account.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 
 export const removeAccountMember = operation({

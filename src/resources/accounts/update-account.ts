@@ -6,7 +6,7 @@ import { repeated, requireUnchanged } from '../../contract/read-only.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { insertAccountEvent } from '../../money/records/summary-status.ts'
-import { Account, accountToWire, lockAccount, Member, requireAccount } from './account.ts'
+import { Account, accountToWire, lockAccount, Member, requireAccount } from '../../money/records/account.ts'
 import { audited, changedMembers } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { Closed } from '../../contract/fields.ts'
@@ -23,7 +23,6 @@ const READ_ONLY = [
   'type',
 ] as const
 
-/** Updates an account (API behaviour, Accounts). It cannot change the administrator's flag. */
 export const updateAccount = operation({
   method: 'PUT',
   url: '/v2/identity/accounts',

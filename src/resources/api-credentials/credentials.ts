@@ -34,7 +34,6 @@ export interface CredentialsRow {
 export const CREDENTIALS_COLUMNS =
   'customer_id, id, name, created_at, updated_at, last_used_at, disabled_at, scopes, previous_secret_expires_at'
 
-/** Converts a row to the credentials as the API shows them. */
 export const credentialsToWire = (row: CredentialsRow): Static<typeof ApiCredentials> => ({
   id: row.id,
   client_id: row.id,

@@ -7,10 +7,6 @@ import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/ap
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 
-/**
- * Deletes an API client, possibly the caller itself (API behaviour, API credentials). Its secret and its access
- * tokens are refused within a second. The record stays. A repeat changes nothing.
- */
 export const deleteCredentials = operation({
   method: 'DELETE',
   url: '/v2/api-creds/credentials/:client_id',

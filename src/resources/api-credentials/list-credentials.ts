@@ -1,15 +1,14 @@
 import { OneOf } from '../../contract/fields.ts'
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
 
-/** Lists the customer's API clients, by creation time (API behaviour, API credentials). Secrets are not stored. */
 export const listCredentials = listOperation({
   url: '/v2/api-creds/credentials',
   scope: 'api_creds:read_credentials',
   tag: 'API Credentials',
   summary: 'List API Credentials',
   description: "Lists the customer's API clients, newest first. Secrets are never shown.",
-  example: { limit: 10 },
+  example: { query: { limit: 10 } },
   list: 'api-credentials',
   item: ApiCredentials,
   select: `select ${CREDENTIALS_COLUMNS} from api_clients`,

@@ -1,17 +1,14 @@
-import { beforeAll, describe, expect, test } from 'vitest'
-import { ROW_MACS, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
+import { describe, expect, test } from 'vitest'
+import { ROW_MACS, newCustomer, sharedTestService } from '../../../test/support.ts'
 import type { ClientScope } from '../../contract/scopes.ts'
 import { createApiClient, type ClientCredentials } from '../../access/tokens/api-clients.ts'
 import { rotateCredentials } from './rotate-credentials.ts'
+import { refusedWith } from '../../../test/matchers.ts'
 
 const CREDENTIALS = '/v2/api-creds/credentials'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-
-beforeAll(async () => {
-  customer = await newCustomer(service)
-})
+const customer = await newCustomer(service)
 
 const newClient = (scopes: ClientScope[] = ['funding:read_profile']) =>
   createApiClient(service.db, ROW_MACS, customer.customer_id, scopes)
@@ -109,10 +106,7 @@ describe('Rotate API Credentials', () => {
     const weak = await newClient(['funding:read_profile', 'api_creds:rotate_credentials'])
     const { token } = await signIn(weak)
     const refused = await callAs(token, 'POST', `${CREDENTIALS}/${strong.client_id}/rotate`, {})
-    expect(refused).toMatchObject({
-      status: 403,
-      body: { detail: expect.stringContaining('transfer:write_crypto_withdrawal') as unknown },
-    })
+    expect(refused).toMatchObject(refusedWith(403, 'transfer:write_crypto_withdrawal'))
     expect(await status(strong)).toBe(200)
     const itself = await callAs(token, 'POST', `${CREDENTIALS}/${weak.client_id}/rotate`, {})
     expect(itself.status).toBe(200)

@@ -1,18 +1,7 @@
 /* The operations; src/rails/payouts/decide-approval.slow.test.ts tests who can approve, and what the signer accepts. */
-import { beforeAll, describe, expect, test, vi } from 'vitest'
-import {
-  addTestApprover,
-  withdrawWithApproval,
-  type TestApprover,
-  type Waiting,
-} from '../../../test/approvers.ts'
-import {
-  newCustomer,
-  ROW_MACS,
-  sharedTestService,
-  TEST_ORIGIN,
-  type TestCustomer,
-} from '../../../test/support.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { addTestApprover, withdrawWithApproval, type Waiting } from '../../../test/approvers.ts'
+import { newCustomer, ROW_MACS, sharedTestService, TEST_ORIGIN } from '../../../test/support.ts'
 import { registerApiClient, rotateSecret } from '../../access/tokens/api-clients.ts'
 import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
 import type { Approval, ApprovalDecision } from '../../contract/approval.ts'
@@ -25,14 +14,9 @@ import { signStatement } from '../../governance/approvals/approval-statement.ts'
 const APPROVALS = '/v2/approvals'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-let other: TestCustomer
-let ada: TestApprover
-beforeAll(async () => {
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-  ada = await addTestApprover(service.owner, customer.customer_id)
-})
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
+const ada = await addTestApprover(service.owner, customer.customer_id)
 
 const withdraw = () => withdrawWithApproval(service, customer, TEST_ORIGIN, { approvals: 1 })
 const read = (id: string, by = customer) =>
@@ -125,8 +109,9 @@ describe('who is behind an order', () => {
       const order = { id: orderId, initiator: { type, id } }
       // An older order in the same batch changes nothing.
       const older = { ...order, id: newId({ ...now, micros: now.micros - 86_400_000_000 }) }
-      const statements = vi.spyOn(service.db, 'query')
-      const [actors] = await actorsBehind(service.db, customer.customer_id, [order, older])
+      // Nothing else in this process asks through the owner's pool.
+      const statements = vi.spyOn(service.owner, 'query')
+      const [actors] = await actorsBehind(service.owner, customer.customer_id, [order, older])
       expect(statements.mock.calls.length).toBeLessThanOrEqual(4)
       statements.mockRestore()
       return actors!.slice(1).map((actor) => actor.id)

@@ -1,6 +1,5 @@
 import { decisionOperation } from './decision-operation.ts'
 
-/** Records that an approver approves a withdrawal or a change (API behaviour, Approvals). */
 export const approve = decisionOperation('APPROVE', {
   summary: 'Approve Approval',
   description:

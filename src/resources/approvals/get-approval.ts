@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { readOperation } from '../operation.ts'
 import { readApproval } from '../../rails/payouts/decide-approval.ts'
 import { EXAMPLE_APPROVAL } from './decision-operation.ts'
-import { nameInitiators, namesAll } from '../../audit/actor-names.ts'
+import { nameInitiators, namesAll } from '../../access/audit-log/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
 export const getApproval = readOperation({

@@ -1,6 +1,5 @@
 import { decisionOperation } from './decision-operation.ts'
 
-/** Records that an approver rejects a withdrawal or a change, which ends it (API behaviour, Approvals). */
 export const reject = decisionOperation('REJECT', {
   summary: 'Reject Approval',
   description:

@@ -7,11 +7,15 @@ import fc from 'fast-check'
 import type { Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { subjectOfAction } from '../../contract/audit-actions.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { transaction } from '../../db/database.ts'
 import { PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
-import { selectAuditRecords, type AuditFilters, type AuditLogRecord } from '../../audit/audit-record.ts'
+import {
+  selectAuditRecords,
+  type AuditFilters,
+  type AuditLogRecord,
+} from '../../access/audit-log/audit-records.ts'
 import {
   fund,
   newCustomer,
@@ -124,20 +128,6 @@ describe('List Audit Log', () => {
     const page = { limit: 10, descending: true, from: 0, to: Number.MAX_SAFE_INTEGER }
     const records = await selectAuditRecords(service.db, PLATFORM_ID, { subject_ids: ['INK'] }, page)
     expect(records).toMatchObject([{ action: 'network.freeze', subject: { type: 'network', id: 'INK' } }])
-  })
-
-  test.each([
-    ['actor_type=NOBODY', 'actor_type'],
-    ['outcomes=PERHAPS', 'outcomes'],
-    ['created_at.lt=yesterday', 'created_at.lt'],
-    ['limit=0', 'limit'],
-    ['page_cursor=AAAA', 'page_cursor'],
-    ['subjects=1', 'subjects'],
-  ])('%s is refused by name', async (query, field) => {
-    const customer = await newCustomer(service)
-    const answer = await customer.call<{ detail: string }>('GET', `${AUDIT_LOG}?${query}`)
-    expect(answer.status).toBe(400)
-    expect(answer.body.detail).toContain(field)
   })
 
   test('each page of each filter is a part of the whole log, as a model says', async () => {

@@ -1,24 +1,13 @@
 import type { Static } from 'typebox'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  asAdmin,
-  credit,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { describe, expect, test } from 'vitest'
+import { asAdmin, credit, newCustomer, type TestCustomer, ownTestService } from '../../../test/support.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 import { transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { readAuditHeads, recordChanges } from '../../audit/audit.ts'
 import type { AuditLogVerification } from './verify-audit-log.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 type Answer = Static<typeof AuditLogVerification>
 

@@ -3,7 +3,7 @@ import { Closed, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction } from '../../db/database.ts'
 import { operation } from '../operation.ts'
-import { verifyNextLinks } from '../../audit/audit-chains.ts'
+import { verifyNextLinks } from '../../money/verify/audit-chains.ts'
 
 const Position = (description: string) => Type.Integer({ minimum: 0, description })
 const Hash = (description: string) =>

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   fund,
   newCustomer,
-  startTestService,
   ROW_MACS,
   TEST_ORIGIN,
-  type TestCustomer,
-  type TestService,
   withdrawalOf,
+  ownTestService,
 } from '../../../test/support.ts'
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { PayoutNetwork, NetworkAdapter } from '../../networks/network.ts'
@@ -35,20 +33,15 @@ interface NetworkRecord {
   assets: Listing[]
 }
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  await fund(customer, '100')
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
+await fund(customer, '100')
 
 /** The operation with these adapters, and health that is read anew. */
 async function listed(networks: ReadonlyMap<PayoutNetwork, Partial<NetworkAdapter>>, mode = 'sandbox') {
   // A cached health belongs to its database object.
   const db = { query: (text: string, values?: unknown[]) => service.db.query(text, values) }
-  const answer = await listNetworks.run({ shared: db, networks, settings: { mode }, scopes: [] } as never)
+  const answer = await listNetworks.run({ db, networks, settings: { mode }, scopes: [] } as never)
   const { items } = answer as { items: NetworkRecord[] }
   return new Map(items.map((item) => [item.crypto_network, item]))
 }

@@ -14,7 +14,8 @@ import type { Transfer, TransferRow } from '../../money/ledger/transfer.ts'
 
 /**
  * A conversion of a profile's USD or stablecoins, one to one (API behaviour, Stablecoin conversions). It is an internal
- * transfer of a profile to itself. Its id is the id of the debit and of the group; no other transfer has the id of its group.
+ * transfer of a profile to itself. Its id is the id of the debit and of the group; no other transfer has the id of its
+ * group.
  */
 export const StablecoinConversion = NamedObject('StablecoinConversion', {
   id: Uuid('Id of the conversion, and of the transfer that debits it.'),

@@ -1,33 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  atEnd,
-  credit,
-  everyTable,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { describe, expect, test } from 'vitest'
+import { credit, everyTable, newCustomer, type TestCustomer, ownTestService } from '../../../test/support.ts'
 import { verify } from '../../money/verify/verify.ts'
 import type { StablecoinConversion } from './conversion.ts'
+import { availableOf } from '../../../test/payouts.ts'
 
 const CONVERSIONS = '/v2/conversion/stablecoins'
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
 
 const convert = (by: TestCustomer, source_asset: string, target_asset: string, changes: object = {}) =>
   by.call<StablecoinConversion & { detail: string }>('POST', CONVERSIONS, {
     ...{ profile_id: by.profile_id, amount: '1', source_asset, target_asset },
     ...changes,
   })
-const balanceOf = async ({ call, profile_id }: TestCustomer, asset: string) =>
-  (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/${asset}`)).body.available
 
 describe('Create Stablecoin Conversion', () => {
   test('converts one to one at once; a repeat, or more than the balance, changes nothing', async () => {
@@ -43,7 +29,7 @@ describe('Create Stablecoin Conversion', () => {
         ...{ created_at, updated_at: created_at, settled_at: created_at },
       },
     })
-    expect([await balanceOf(customer, 'USD'), await balanceOf(customer, 'USDG')]).toEqual(['7.5', '2.5'])
+    expect([await availableOf(customer, 'USD'), await availableOf(customer, 'USDG')]).toEqual(['7.5', '2.5'])
     const before = await everyTable(service.db)
     expect((await convert(customer, 'USD', 'USDG', asked)).status).toBe(409)
     expect((await convert(customer, 'USD', 'USDG', { amount: '7.51' })).status).toBe(403)
@@ -60,8 +46,7 @@ describe('Create Stablecoin Conversion', () => {
       ['false', 400],
       ['true', 403],
     ] as const) {
-      const live = await startTestService({ BURSAR_MODE: 'live', BURSAR_CONVERT_USDC: allowed })
-      atEnd(() => live.close())
+      const live = await ownTestService({ BURSAR_MODE: 'live', BURSAR_CONVERT_USDC: allowed })
       const answer = await convert(await newCustomer(live), 'USDC', 'USD')
       expect({ status: answer.status, detail: answer.body.detail }).toEqual({
         status,

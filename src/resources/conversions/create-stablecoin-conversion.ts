@@ -10,7 +10,6 @@ import { requireConvertible } from '../../money/movements/payout.ts'
 import { operation } from '../operation.ts'
 import { conversionOf, StablecoinConversion } from './conversion.ts'
 
-/** Converts a profile's balance one to one (API behaviour, Stablecoin conversions). It is settled at once. */
 export const createStablecoinConversion = operation({
   method: 'POST',
   url: '/v2/conversion/stablecoins',

@@ -1,6 +1,5 @@
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { timeBounds, timeConditions } from '../../http/lists.ts'
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import { CONVERSION_COLUMNS, conversionOf, IS_CONVERSION, StablecoinConversion } from './conversion.ts'
 
 export const listStablecoinConversions = listOperation({
@@ -9,7 +8,7 @@ export const listStablecoinConversions = listOperation({
   tag: 'Conversions',
   summary: 'List Stablecoin Conversions',
   description: "Lists the customer's conversions, newest first.",
-  example: { profile_id: [EXAMPLE.profile_id], limit: 10 },
+  example: { query: { profile_id: [EXAMPLE.profile_id], limit: 10 } },
   list: 'conversions',
   item: StablecoinConversion,
   select: `select ${CONVERSION_COLUMNS} from transfers`,
@@ -17,7 +16,7 @@ export const listStablecoinConversions = listOperation({
     profile_id: filterBy.ids('profile_id', 'Filter by profiles.'),
     ref_id: filterBy.texts('ref_id', 'Filter by ref_ids.'),
   },
-  parameters: timeBounds('updated_at'),
-  where: (query) => [[`(${IS_CONVERSION} and ?)`, true], ...timeConditions(query, 'updated_at')],
+  updatedAt: 'updated_at',
+  where: () => [[`(${IS_CONVERSION} and ?)`, true]],
   toWire: conversionOf,
 })

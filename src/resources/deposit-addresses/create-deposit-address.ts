@@ -8,7 +8,6 @@ import {
   insertDepositAddress,
 } from '../../money/records/deposit-address.ts'
 
-/** Creates a deposit address (API behaviour, Deposit addresses): deposits to it over its network are credited to the profile. */
 export const createDepositAddress = operation({
   method: 'POST',
   url: '/v2/transfer/deposit-addresses',
@@ -38,6 +37,6 @@ export const createDepositAddress = operation({
   },
   reply: DepositAddress,
   problems: ['not-found', 'identity-verification-required', 'disabled', 'already-exists', 'unavailable'],
-  run: ({ body, customerId, origin, db, shared, networks, rowMacs }) =>
-    insertDepositAddress(db, { networks, rowMacs }, customerId, body, { origin, cursors: shared }),
+  run: ({ body, customerId, origin, db, networks, rowMacs }) =>
+    insertDepositAddress(db, { networks, rowMacs }, customerId, body, { origin }),
 })

@@ -14,7 +14,6 @@ import {
   everyTable,
   newCustomer,
   ROW_MACS,
-  startTestService,
   type TestCustomer,
   sharedTestService,
   newHolder,
@@ -27,23 +26,15 @@ import { insertDepositAddress, type DepositAddress } from '../../money/records/d
 import { addressFromBytes, canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type { PayoutNetwork, NetworkAdapter, Networks } from '../../networks/network.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
+import { NOBODY, A_UUID, A_TIME } from '../../../test/matchers.ts'
 
 const ADDRESSES = '/v2/transfer/deposit-addresses'
 const EVM: CryptoNetwork[] = ['ETHEREUM', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'INK', 'XLAYER']
 const compatible = (network: CryptoNetwork) => (EVM.includes(network) ? EVM : [network])
-const A_UUID = expect.stringMatching(
-  /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/,
-) as string
-const A_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
-const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-let other: TestCustomer
-beforeAll(async () => {
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-})
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
 
 async function made(by: TestCustomer, changes: object = {}): Promise<DepositAddress> {
   const answer = await by.call<DepositAddress>('POST', ADDRESSES, {
@@ -178,23 +169,6 @@ describe('Create Deposit Address', () => {
     })
   })
 
-  test.each(['profile', 'identity', 'account'] as const)(
-    'the %s must exist and belong to the customer',
-    async (what) => {
-      const theirs = { profile_id: other.profile_id, ...(await newHolder(other)) }
-      const before = await everyTable(service.db)
-      for (const id of [theirs[`${what}_id`], NOBODY]) {
-        const answer = await customer.call('POST', ADDRESSES, {
-          profile_id: customer.profile_id,
-          crypto_network: 'ETHEREUM',
-          [`${what}_id`]: id,
-        })
-        expect(answer).toMatchObject({ status: 404, body: { detail: `${what} ${id} not found` } })
-      }
-      expect(await everyTable(service.db)).toEqual(before)
-    },
-  )
-
   test('an address that is derived from a key can be derived again from its id alone', async () => {
     const derive = (id: string) => ({
       address: addressFromBytes('ETHEREUM', createHash('sha256').update(id).digest()),
@@ -234,21 +208,6 @@ describe('Create Deposit Address', () => {
       status: 503,
       detail: 'SOLANA gives no address now; none was created',
     })
-  })
-
-  test('in live mode without connected networks no address is created, and the list is empty', async () => {
-    const live = await startTestService({ BURSAR_MODE: 'live' })
-    try {
-      const { call, profile_id } = await newCustomer(live)
-      for (const crypto_network of CRYPTO_NETWORKS) {
-        const answer = await call('POST', ADDRESSES, { profile_id, crypto_network })
-        expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
-        expect(answer.body.detail).toContain(crypto_network)
-      }
-      expect(await call('GET', ADDRESSES)).toMatchObject({ status: 200, body: { items: [] } })
-    } finally {
-      await live.close()
-    }
   })
 
   test('an address names the networks whose deposits are read; a simulated address names no real network', async () => {

@@ -1,13 +1,9 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Network } from '../../contract/fields.ts'
-import { filterBy, listOperation } from '../operation.ts'
-import {
-  DEPOSIT_ADDRESS_COLUMNS,
-  DepositAddress,
-  depositAddressToWire,
-  type DepositAddressRow,
-} from '../../money/records/deposit-address.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
+import { DepositAddress, depositAddressToWire } from '../../money/records/deposit-address.ts'
+import { DEPOSIT_ADDRESS_COLUMNS, type DepositAddressRow } from '../../networks/deposit-addresses.ts'
 
 export const listDepositAddresses = listOperation({
   url: '/v2/transfer/deposit-addresses',
@@ -15,7 +11,7 @@ export const listDepositAddresses = listOperation({
   tag: 'Transfers',
   summary: 'List Deposit Addresses',
   description: "Lists the customer's deposit addresses, newest first.",
-  example: { profile_ids: [EXAMPLE.profile_id], limit: 10 },
+  example: { query: { profile_ids: [EXAMPLE.profile_id], limit: 10 } },
   list: 'deposit-addresses',
   item: DepositAddress,
   select: `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses`,

@@ -1,5 +1,6 @@
 import { originOfLoop } from '../../contract/actor.ts'
-import { transaction, type Database, type Queryable } from '../../db/database.ts'
+import { transaction, type Database } from '../../db/database.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import { customerName, eachAlone } from '../../db/each-alone.ts'
 import { readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
@@ -14,11 +15,11 @@ type Approved = Pick<DestinationAddressRow, 'id' | 'crypto_network' | 'address' 
 
 /**
  * Approves the addresses of the address book whose cooling time is over (API behaviour, Crypto destination addresses). Any
- * number of workers may run it at the same time. `hints` finds the customers with such addresses (`Node.hints`). Returns the
+ * number of workers may run it at the same time. Returns the
  * number of approved addresses.
  */
-export async function approveCooledAddresses(db: Database, hints: Queryable = db): Promise<number> {
-  const { rows } = await hints.query<{ customer_id: string }>(
+export async function approveCooledAddresses(db: Database): Promise<number> {
+  const { rows } = await ownCustomers(db).query<{ customer_id: string }>(
     `
     select distinct customer_id
     from crypto_destination_addresses

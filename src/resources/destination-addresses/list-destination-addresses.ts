@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Network } from '../../contract/fields.ts'
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import {
   DESTINATION_ADDRESS_COLUMNS,
   DestinationAddress,
@@ -18,7 +18,7 @@ export const listDestinationAddresses = listOperation({
   tag: 'Transfers',
   summary: 'List Crypto Destination Addresses',
   description: "Lists the customer's address book, newest first.",
-  example: { crypto_networks: ['ETHEREUM'], limit: 10 },
+  example: { query: { crypto_networks: ['ETHEREUM'], limit: 10 } },
   list: 'crypto-destination-addresses',
   item: DestinationAddress,
   select: `select ${DESTINATION_ADDRESS_COLUMNS} from crypto_destination_addresses`,

@@ -1,20 +1,11 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TObject } from 'typebox'
 import { EVENT_TYPES, FREQUENT_EVENT_TYPES, isEventType } from '../../contract/event-types.ts'
-import { Closed, Filter, OneOf, Uuid } from '../../contract/fields.ts'
+import { Filter, OneOf, Uuid } from '../../contract/fields.ts'
 import type { Database } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
-import {
-  pageOf,
-  pageParameters,
-  pageReply,
-  readPage,
-  timeBounds,
-  timeRange,
-  type PageRequest,
-  type TimeRange,
-  pageEnd,
-} from '../../http/lists.ts'
-import { operation } from '../operation.ts'
+import { pageParameters, type PageRequest } from '../../http/lists.ts'
+import type { TimeRange } from '../../http/time-bounds.ts'
+import { listOperation } from '../list-operation.ts'
 import {
   Event,
   EVENT_COLUMNS,
@@ -27,7 +18,7 @@ import { EventTypePattern, matchesType, requireKnownTypes } from '../../money/re
 const PAGE_SIZE_MAX = 100
 const TYPES = Object.keys(EVENT_TYPES).filter(isEventType)
 
-const ListEventsQuery = Closed({
+const PARAMETERS = {
   type: Type.Optional(
     Type.String({
       maxLength: 100,
@@ -42,39 +33,31 @@ const ListEventsQuery = Closed({
   is_test: Type.Optional(
     Type.Boolean({ default: false, description: 'True: only the events of tests of webhooks.' }),
   ),
-  ...timeBounds('created_at'),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX, default: PAGE_SIZE_MAX, description: 'Page size.' }),
-  ),
-  order: Type.Optional(OneOf(['DESC', 'ASC'], 'Sort order.', { default: 'ASC' })),
-  page_cursor: pageParameters.page_cursor,
-})
-type ListEventsQuery = Static<typeof ListEventsQuery>
+}
+type ListEventsQuery = Static<TObject<typeof PARAMETERS>>
 
-export const listEvents = operation({
-  method: 'GET',
+export const listEvents = listOperation({
   url: '/v2/events',
   scope: 'events:read_event',
   tag: 'Events and Webhooks',
   summary: 'List Events',
   description:
     'Lists changes of status, oldest first. Walked in this order, no event is missed and none comes twice. Filters combine: an event must pass each of them.',
-  query: ListEventsQuery,
   example: { query: { types: ['transfer.*', 'orchestration.completed'], limit: 10 } },
-  reply: Type.Object({
-    events: Type.Array(Event),
-    items: Type.Array(Event, { description: 'The same records as `events`.' }),
-    ...pageEnd,
-  }),
-  async run({ query, customerId, db }) {
-    requireKnownTypes(query.types ?? [], 'types')
-    const page = pageOf('events', query)
-    const rows = await readPage(db, page, timeRange(query, 'created_at'), (created) =>
-      selectEvents(db, customerId, query, page, created),
-    )
-    const { items, ...rest } = pageReply(rows, page, (row) => [row.id], eventToWire, { copies: 2 })
-    return { events: items, items, ...rest }
+  list: 'events',
+  item: Event,
+  names: ['events', 'items'],
+  parameters: PARAMETERS,
+  page: {
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX, default: PAGE_SIZE_MAX, description: 'Page size.' }),
+    ),
+    order: Type.Optional(OneOf(['DESC', 'ASC'], 'Sort order.', { default: 'ASC' })),
+    page_cursor: pageParameters.page_cursor,
   },
+  check: ({ query }) => requireKnownTypes(query.types ?? [], 'types'),
+  read: ({ query, customerId, db }, page, created) => selectEvents(db, customerId, query, page, created),
+  toWire: eventToWire,
 })
 
 /**
@@ -136,7 +119,7 @@ async function selectEvents(
 function typesOf({ type, types }: ListEventsQuery): string[] | undefined {
   if (type === undefined && types === undefined) return undefined
   return TYPES.filter(
-    (one) => (type === undefined || one === type) && (types === undefined || matchesType(one, types)),
+    (name) => (type === undefined || name === type) && (types === undefined || matchesType(name, types)),
   )
 }
 

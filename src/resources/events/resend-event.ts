@@ -15,10 +15,6 @@ import {
 } from '../../money/records/webhook-delivery.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 
-/**
- * Delivers an event again, with a new round of attempts from now on (API behaviour, Webhooks): to one endpoint, or to all
- * ACTIVE ones that it matches or that it was sent to.
- */
 export const resendEvent = operation({
   method: 'POST',
   url: '/v2/events/:id/resend',

@@ -2,37 +2,29 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import {
   ROW_MACS,
   fetchToken,
   fund,
   newCustomer,
-  startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { insertPastEvents } from '../../../test/past-events.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
+import { forCustomer } from '../../db/parts.ts'
 
-let service: TestService
-let customer: TestCustomer
-let other: TestCustomer
-let address: string
-
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-  await fund(customer, '10000')
-  await fund(other, '10000')
-  address = await service.app.listen({ port: 0, host: '127.0.0.1' })
-})
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
+await fund(customer, '10000')
+await fund(other, '10000')
+const address = await service.app.listen({ port: 0, host: '127.0.0.1' })
 afterAll(async () => {
   // The connections that these tests leave open. A service that stops closes them itself (src/program/serve.ts).
   service.app.server.closeAllConnections()
-  await service.close()
 })
 
 interface Sent {
@@ -123,7 +115,7 @@ test('everything after an old event comes, however many pages that is', async ()
 test('a long past delays no other stream, and ends with the standing of its client', async () => {
   const mallory = await newCustomer(service)
   await insertPastEvents(service.db, mallory.customer_id, 4_000)
-  const pool = service.nodes.of(mallory.customer_id)
+  const pool = forCustomer(service.db, mallory.customer_id)
   const query = pool.query.bind(pool) as (...asked: unknown[]) => Promise<unknown>
   // A page of hers takes as long as that of a busy database.
   const slow = vi.spyOn(pool, 'query').mockImplementation((async (
@@ -159,7 +151,7 @@ test('nothing is read for a reader that does not keep up, and it misses nothing'
   const [connection] = await connected
   let text = ''
   client.on('data', (chunk) => (text += String(chunk)))
-  const pages = vi.spyOn(service.nodes.of(slow.customer_id), 'query')
+  const pages = vi.spyOn(forCustomer(service.db, slow.customer_id), 'query')
   const pagesRead = () =>
     pages.mock.calls.filter(([asked]) => (asked as { values?: unknown[] }).values?.[0] === slow.customer_id)
       .length

@@ -5,7 +5,7 @@ import { isEventType } from '../../contract/event-types.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import type { Database } from '../../db/database.ts'
-import type { Nodes } from '../../db/nodes.ts'
+import { forCustomer } from '../../db/parts.ts'
 import { firstIdAt, UUID } from '../../db/ids.ts'
 import { readHorizon } from '../../db/horizon.ts'
 import { hookOf, type Authenticate, type CallerStanding, type Verified } from '../../http/authenticate.ts'
@@ -32,7 +32,7 @@ const OF_CUSTOMER_MAX = 20
 const STREAMS_MAX = 500
 
 interface StreamOptions {
-  nodes: Nodes
+  db: Database
   log: Logger
   requireScope: (scopes: readonly Scope[]) => Authenticate
   standing: CallerStanding
@@ -68,7 +68,7 @@ export function streamEvents(app: FastifyInstance, options: StreamOptions): void
       if (after !== undefined && !(typeof after === 'string' && UUID.test(after)))
         throw problem.badRequest('Last-Event-ID: must be the id of an event')
       const { customerId } = request.caller
-      if (after !== undefined) await requireRecent(options.nodes.of(customerId), customerId, after)
+      if (after !== undefined) await requireRecent(forCustomer(options.db, customerId), customerId, after)
       // The client has disconnected meanwhile.
       if (reply.raw.destroyed) return
       streams.requirePlace(customerId)
@@ -112,8 +112,8 @@ class Streams {
   }
 
   /**
-   * Throws the 429 problem when the customer has too many streams. A full process ends a stream of the customer with the most
-   * streams, whose client continues after its last event. Throws the 503 problem if that customer has no more than this
+   * Throws the 429 problem when the customer has too many streams. A full process ends a stream of the customer with the
+   * most streams, whose client continues after its last event. Throws the 503 problem if that customer has no more than this
    * customer would have, or if the process is closing.
    */
   requirePlace(customerId: string): void {
@@ -191,7 +191,7 @@ class Streams {
       if (stream.response.writableNeedDrain) continue
       if (stream.isBehind ? hadTurn.has(customerId) : began - stream.lookedAt < LOOK_MS) continue
       if (stream.isBehind) hadTurn.add(customerId)
-      const db = this.#options.nodes.of(customerId)
+      const db = forCustomer(this.#options.db, customerId)
       const horizon = horizons.get(db) ?? firstIdAt((await readHorizon(db)).micros)
       horizons.set(db, horizon)
       // A stream without a last event begins now.

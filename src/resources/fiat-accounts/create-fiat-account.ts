@@ -12,7 +12,6 @@ import {
   insertFiatAccount,
 } from '../../money/records/fiat-account.ts'
 
-/** Registers a bank account for fiat withdrawals (API behaviour, Fiat accounts). The sandbox's bank decides immediately. */
 export const createFiatAccount = operation({
   method: 'POST',
   url: '/v2/transfer/fiat-accounts',

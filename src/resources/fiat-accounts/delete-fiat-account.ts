@@ -14,10 +14,6 @@ import {
 import { ruleThatPays } from '../../money/records/orchestration-rule.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 
-/**
- * Deletes a fiat account (API behaviour, Fiat accounts). The record stays: wires under way are paid as they were
- * accepted. A repeat changes nothing.
- */
 export const deleteFiatAccount = operation({
   method: 'DELETE',
   url: '/v2/transfer/fiat-accounts/:id',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import { FIAT_ACCOUNT_COLUMNS, FiatAccount, fiatAccountToWire } from '../../money/records/fiat-account.ts'
 
 export const listFiatAccounts = listOperation({
@@ -9,7 +9,7 @@ export const listFiatAccounts = listOperation({
   tag: 'Transfers',
   summary: 'List Fiat Accounts',
   description: "Lists the customer's fiat accounts, newest first; deleted ones only with include_deleted.",
-  example: { identity_ids: [EXAMPLE.identity_id], limit: 10 },
+  example: { query: { identity_ids: [EXAMPLE.identity_id], limit: 10 } },
   list: 'fiat-accounts',
   item: FiatAccount,
   select: `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts`,

@@ -20,7 +20,6 @@ const CreateFiatDepositInstructionsBody = Closed({
   metadata: Type.Optional(Metadata),
 })
 
-/** Creates deposit instructions (API behaviour, Fiat deposit instructions). Their memo_id assigns a wire to the profile. */
 export const createFiatDepositInstructions = operation({
   method: 'POST',
   url: '/v2/transfer/fiat-deposit-instructions',

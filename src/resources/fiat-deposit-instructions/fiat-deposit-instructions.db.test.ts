@@ -1,21 +1,12 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { NIL_UUID } from '../../contract/fields.ts'
 import type { FiatDepositInstructions } from '../../money/records/fiat-deposit-instructions.ts'
-import {
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  sharedTestService,
-  newHolder,
-} from '../../../test/support.ts'
+import { newCustomer, startTestService, sharedTestService, newHolder } from '../../../test/support.ts'
 
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-beforeAll(async () => {
-  customer = await newCustomer(service)
-})
+const customer = await newCustomer(service)
 
 const create = async (changes: object = {}): Promise<FiatDepositInstructions> => {
   const body = { profile_id: customer.profile_id, fiat_network: 'WIRE', ...changes }
@@ -65,19 +56,6 @@ describe('Get Fiat Deposit Instructions', () => {
       status: 200,
       body: created,
     })
-  })
-
-  test("an unknown id, and another customer's, is a 404", async () => {
-    const { id } = await create()
-    const other = await newCustomer(service)
-    for (const [call, asked] of [
-      [other.call, id],
-      [customer.call, crypto.randomUUID()],
-    ] as const)
-      expect(await call('GET', `${INSTRUCTIONS}/${asked}`)).toMatchObject({
-        status: 404,
-        body: { detail: `fiat deposit instructions ${asked} not found` },
-      })
   })
 
   test('without a bank it is a 503: the account that wires go to is unknown', async () => {

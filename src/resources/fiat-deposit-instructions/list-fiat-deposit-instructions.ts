@@ -1,5 +1,5 @@
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import { requireBankAccount } from '../../money/movements/fiat-withdrawal.ts'
 import {
   FiatDepositInstructions,
@@ -14,7 +14,7 @@ export const listFiatDepositInstructions = listOperation({
   tag: 'Transfers',
   summary: 'List Fiat Deposit Instructions',
   description: "Lists the customer's deposit instructions, newest first.",
-  example: { profile_ids: [EXAMPLE.profile_id], limit: 10 },
+  example: { query: { profile_ids: [EXAMPLE.profile_id], limit: 10 } },
   list: 'fiat-deposit-instructions',
   item: FiatDepositInstructions,
   problems: ['unavailable'],

@@ -17,11 +17,10 @@ import {
   institutionMemberToWire,
   lockInstitution,
   NewInstitutionMember,
-} from './institution-member.ts'
+} from '../../money/records/institution-member.ts'
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 
-/** Adds members to an institution (API behaviour, Identities). An APPROVED institution needs a new verification. */
 export const addInstitutionMembers = operation({
   method: 'POST',
   url: '/v2/identity/institution-members',

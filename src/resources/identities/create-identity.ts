@@ -9,7 +9,7 @@ import { problem } from '../../contract/problems.ts'
 import type { HolderStatus } from '../../money/records/holders.ts'
 import { insertIdentityEvents } from '../../money/records/summary-status.ts'
 import { requireDistinctMembers, requireIdentities } from '../../money/records/members.ts'
-import { insertInstitutionMembers, NewInstitutionMembers } from './institution-member.ts'
+import { insertInstitutionMembers, NewInstitutionMembers } from '../../money/records/institution-member.ts'
 import {
   Identity,
   IDENTITY_COLUMNS,
@@ -18,7 +18,7 @@ import {
   PersonDetails,
   requireIdentity,
   type IdentityRow,
-} from './identity.ts'
+} from '../../money/records/identity.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { requireRoom } from '../../money/records/record-limits.ts'
 
@@ -34,7 +34,6 @@ const CreateIdentityBody = Closed({
   metadata: Type.Optional(Metadata),
 })
 
-/** Creates an identity (API behaviour, Identities), PENDING until its verification ends. */
 export const createIdentity = operation({
   method: 'POST',
   url: '/v2/identity/identities',

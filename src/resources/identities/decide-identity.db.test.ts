@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newOperatorCaller } from '../../../test/operators.ts'
-import { newCustomer, sharedTestService, type TestCustomer } from '../../../test/support.ts'
+import { newCustomer, sharedTestService } from '../../../test/support.ts'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-let call: TestCustomer['call']
-let forOther: TestCustomer['call']
-beforeAll(async () => {
-  customer = await newCustomer(service)
-  call = await newOperatorCaller(service, 'OPERATOR', { actFor: customer.customer_id })
-  const { customer_id } = await newCustomer(service)
-  forOther = await newOperatorCaller(service, 'OPERATOR', { actFor: customer_id })
-})
+const customer = await newCustomer(service)
+const call = await newOperatorCaller(service, 'OPERATOR', { actFor: customer.customer_id })
+const { customer_id } = await newCustomer(service)
+const forOther = await newOperatorCaller(service, 'OPERATOR', { actFor: customer_id })
 
 const newIdentity = async () =>
   (

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Closed, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operatorOperation } from '../operation.ts'
-import { Identity, requireIdentity } from './identity.ts'
+import { Identity, requireIdentity } from '../../money/records/identity.ts'
 import { IDENTITY_DECISIONS, setIdentityStatus } from './set-identity-status.ts'
 
 type Decision = keyof typeof IDENTITY_DECISIONS

@@ -1,7 +1,7 @@
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed } from '../../contract/fields.ts'
 import { readOperation } from '../operation.ts'
-import { Identity, identityToWire, includeParameters, requireIdentity } from './identity.ts'
+import { Identity, identityToWire, includeParameters, requireIdentity } from '../../money/records/identity.ts'
 
 export const getIdentity = readOperation({
   url: '/v2/identity/identities/:id',

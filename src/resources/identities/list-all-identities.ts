@@ -6,7 +6,7 @@ import {
   identityToWire,
   type Identity,
   type IdentityRow,
-} from './identity.ts'
+} from '../../money/records/identity.ts'
 
 export const IDENTITIES_MAX = 1_000
 

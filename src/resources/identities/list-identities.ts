@@ -1,5 +1,4 @@
-import { timeBounds, timeConditions } from '../../http/lists.ts'
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import {
   Identity,
   IDENTITY_SUMMARY,
@@ -8,7 +7,7 @@ import {
   includeParameters,
   SummaryStatus,
   type IdentityRow,
-} from './identity.ts'
+} from '../../money/records/identity.ts'
 
 export const listIdentities = listOperation({
   url: '/v2/identity/identities',
@@ -16,7 +15,7 @@ export const listIdentities = listOperation({
   tag: 'Identities',
   summary: 'List Identities',
   description: "Lists the customer's identities, newest first.",
-  example: { summary_statuses: ['APPROVED'], limit: 10 },
+  example: { query: { summary_statuses: ['APPROVED'], limit: 10 } },
   list: 'identities',
   item: Identity,
   select: (query) => `select ${identityColumns(query)} from identities`,
@@ -27,7 +26,7 @@ export const listIdentities = listOperation({
     summary_status: filterBy.values(IDENTITY_SUMMARY, 'Another name for summary_statuses.', SummaryStatus),
     identity_type: filterBy.values('type', 'Filter by types.', Identity.properties.type),
   },
-  parameters: { ...timeBounds('updated_at'), ...includeParameters },
-  where: (query) => timeConditions(query, 'updated_at'),
+  parameters: includeParameters,
+  updatedAt: 'updated_at',
   toWire: (row: IdentityRow, { query }) => identityToWire(row, query),
 })

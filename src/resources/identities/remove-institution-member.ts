@@ -4,10 +4,9 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
-import { lockInstitution } from './institution-member.ts'
+import { lockInstitution } from '../../money/records/institution-member.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 
-/** Removes a member of an institution (API behaviour, Identities). An APPROVED institution needs a new verification. */
 export const removeInstitutionMember = operation({
   method: 'DELETE',
   url: '/v2/identity/institution-members/:id',

@@ -7,7 +7,7 @@ import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { identitySummary, STATUSES, type Flags, type HolderStatus } from '../../money/records/holders.ts'
 import { insertIdentityEvents } from '../../money/records/summary-status.ts'
-import { Identity, identityWritten, requireIdentity } from './identity.ts'
+import { Identity, identityWritten, requireIdentity } from '../../money/records/identity.ts'
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 
@@ -25,7 +25,7 @@ const REQUIRED: Record<Identity['type'], readonly (keyof Checks)[]> = {
   INSTITUTION: ['sanctions_verification_status'],
 }
 
-const Result = (of: string) => Type.Optional(OneOf(STATUSES, `Simulated result of the ${of}.`))
+const Result = (party: string) => Type.Optional(OneOf(STATUSES, `Simulated result of the ${party}.`))
 /** A flag, as a plain value or in an object. */
 const Flag = (description: string) =>
   Type.Optional(

@@ -5,7 +5,7 @@ import { transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, Free, Uuid } from '../../contract/fields.ts'
-import { microsOf } from '../../http/lists.ts'
+import { microsOf } from '../../http/time-bounds.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { identitySummary } from '../../money/records/holders.ts'
@@ -18,7 +18,7 @@ import {
   PersonDetails,
   requireIdentity,
   type IdentityRow,
-} from './identity.ts'
+} from '../../money/records/identity.ts'
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
 
@@ -58,7 +58,6 @@ const UpdateIdentityBody = Closed({
 })
 type UpdateIdentityBody = Static<typeof UpdateIdentityBody>
 
-/** Updates an identity (API behaviour, Identities). It can end an approval, but never give one. */
 export const updateIdentity = operation({
   method: 'PUT',
   url: '/v2/identity/identities/:id',

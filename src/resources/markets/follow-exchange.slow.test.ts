@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { fakeCandle, startFakeKraken, type FakeKraken } from '../../../test/exchange.ts'
-import { cloneDatabase, type TestDatabase } from '../../../test/support.ts'
+import { afterAll, beforeEach, expect, test } from 'vitest'
+import { fakeCandle, startFakeKraken } from '../../../test/exchange.ts'
+import { ownDatabase } from '../../../test/support.ts'
 import { followExchange, type FollowExchangeOptions, type FollowRound } from './follow-exchange.ts'
 import { minuteUnderWay } from './import-prices.ts'
 import { beginSimulation, simulateUpToNow } from './simulate-prices.ts'
 
-let database: TestDatabase
-let kraken: FakeKraken
-beforeAll(async () => {
-  database = await cloneDatabase()
-  kraken = await startFakeKraken()
-})
-afterAll(async () => {
-  await kraken.close()
-  await database.drop()
-})
+const database = await ownDatabase()
+const kraken = await startFakeKraken()
+afterAll(() => kraken.close())
 beforeEach(() => {
   kraken.requests = []
 })

@@ -2,9 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Exchange } from 'ccxt'
 import { transaction, type Database } from '../../db/database.ts'
 import { minuteUnderWay } from './import-prices.ts'
-import { assetsOf, type Market } from './markets.ts'
+import { assetsOf, type Market } from '../../contract/markets.ts'
 import { isCandle, isPrice } from './price-layouts.ts'
-import { COVERS_MINUTES_MAX, lockMarket, writePrices, type PriceRecords } from './write-prices.ts'
+import {
+  COVERS_MINUTES_MAX,
+  lockMarket,
+  writePrices,
+  type PriceRecords,
+} from '../../money/records/write-prices.ts'
 
 export interface FollowExchangeOptions {
   /** The exchange's name in ccxt. */
@@ -162,8 +167,8 @@ const writeCandles = (
   )
 
 /**
- * Returns a page of candles from a minute on; empty if there are no further ones. Without a history, and where the exchange no
- * longer keeps that minute, the page begins at the oldest candles that the exchange returns by default.
+ * Returns a page of candles from a minute on; empty if there are no further ones. Without a history, and where the exchange
+ * no longer keeps that minute, the page begins at the oldest candles that the exchange returns by default.
  */
 async function candlesFrom(
   from: number | undefined,

@@ -1,9 +1,10 @@
 import { Type, type Static } from 'typebox'
 import { NamedObject, Timestamp } from '../../contract/fields.ts'
+import { forAll } from '../../db/database.ts'
 import { operation } from '../operation.ts'
-import { DAY } from './increments.ts'
+import { DAY } from '../../contract/increments.ts'
 import { MarketParams } from './list-historical-prices.ts'
-import { idOf } from './markets.ts'
+import { idOf } from '../../contract/markets.ts'
 import { simulateUpToNow } from './simulate-prices.ts'
 
 const price = (description: string) => Type.String({ description, examples: ['63450.12'] })
@@ -33,7 +34,8 @@ export const getTicker = operation({
   params: MarketParams,
   example: { params: { market: 'BTCUSD' } },
   reply: Ticker,
-  async run({ params: { market }, shared: db, settings }): Promise<Static<typeof Ticker>> {
+  async run({ params: { market }, db: asked, settings }): Promise<Static<typeof Ticker>> {
+    const db = forAll(asked)
     if (settings.mode === 'sandbox') await simulateUpToNow(db, market)
     const { rows } = await db.query<SpanRow>({ name: 'ticker', text: SELECT, values: [idOf(market), DAY] })
     const [last_day, today] = rows.map(({ open, high, low, begin, end }) => ({

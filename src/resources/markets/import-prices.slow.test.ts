@@ -7,33 +7,25 @@
  * 5. a candle that has not ended is skipped, and is imported when the file is imported again.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { zipSync } from 'fflate'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { runs } from '../../../test/seed.ts'
-import { cloneDatabase, type TestDatabase } from '../../../test/support.ts'
+import { ownDatabase } from '../../../test/support.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { importPrices, minuteUnderWay, type ImportOptions } from './import-prices.ts'
-import { MARKETS, type Market } from './markets.ts'
+import { MARKETS, type Market } from '../../contract/markets.ts'
 import { priceStatus } from './price-status.ts'
 import { timeOf } from './price-layouts.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
+import { ownFolder } from '../../../test/at-end.ts'
 
-let database: TestDatabase
-let folder: string
-beforeAll(async () => {
-  database = await cloneDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'bursar-prices-'))
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const database = await ownDatabase()
+const folder = await ownFolder()
 beforeEach(async () => {
   await database.owner.query('truncate price_minutes, price_points, price_imports')
   await database.db.query('update markets set source = null')

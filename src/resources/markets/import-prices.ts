@@ -3,12 +3,12 @@ import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { inOrder, transaction, type Database } from '../../db/database.ts'
-import type { Market } from './markets.ts'
+import type { Market } from '../../contract/markets.ts'
 import { PriceFileError } from './open-price-file.ts'
-import { DAY } from './increments.ts'
+import { DAY } from '../../contract/increments.ts'
 import type { LayoutName } from './price-layouts.ts'
 import { readPriceFile, type PriceBatch } from './read-price-file.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
@@ -108,7 +108,6 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
   return result
 }
 
-/** Computes the SHA-256 of the content and the parse options. */
 async function digestOf(path: string, how: unknown[]): Promise<Buffer> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash)
@@ -138,7 +137,6 @@ async function selectImport(
   return rows[0]
 }
 
-/** Compares the first price of a file with the market's price before it. */
 async function leapTo(db: Database, market: Market, { records }: PriceBatch): Promise<ImportResult['leap']> {
   const [first, to] = [records.minute[0], records.prices[0]?.[0]]
   if (first === undefined || to === undefined) return undefined

@@ -9,15 +9,15 @@ import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { runs } from '../../../test/seed.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { newCustomer, ownTestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { importPrices } from './import-prices.ts'
-import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
-import { MARKETS, type Market } from './markets.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { INCREMENT_MINUTES, INCREMENTS, type Increment } from '../../contract/increments.ts'
+import { MARKETS, type Market } from '../../contract/markets.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
 interface Candle {
   timestamp: string
@@ -34,13 +34,8 @@ interface Candles {
   next_page_cursor?: string
 }
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
 
 /** 2026-01-05, a Monday on which no four-week span begins, in minutes. */
 const START = 29_459_520

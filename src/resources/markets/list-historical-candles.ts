@@ -1,8 +1,9 @@
 import { Type, type Static } from 'typebox'
 import { Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
+import { forAll } from '../../db/database.ts'
 import { pageOf, pageParameters, pageReply, type PageRequest } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
-import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
+import { INCREMENT_MINUTES, INCREMENTS, type Increment } from '../../contract/increments.ts'
 import {
   candidatesFor,
   finestWithin,
@@ -14,9 +15,9 @@ import {
   requireOneStep,
   type Ask,
 } from './list-historical-prices.ts'
-import { idOf } from './markets.ts'
+import { idOf } from '../../contract/markets.ts'
 import { simulateUpToNow } from './simulate-prices.ts'
-import { candlesOf } from './write-prices.ts'
+import { candlesOf } from '../../money/records/write-prices.ts'
 
 const price = (description: string) => Type.String({ description, examples: ['63450.125'] })
 
@@ -61,11 +62,12 @@ export const listHistoricalCandles = operation({
     items: Type.Array(Candle),
     next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
   }),
-  async run({ params: { market }, query, shared: db, settings }) {
+  async run({ params: { market }, query, db: asked, settings }) {
     requireOneStep(query)
     const range = rangeOf(query, { exclusive: false })
     const page = pageOf(`candles ${market}`, query, [INCREMENT_MINUTES_TEXT, MINUTE])
     const max = query.max_data_points === undefined ? page.limit : pointsMax(query.max_data_points)
+    const db = forAll(asked)
     if (settings.mode === 'sandbox') await simulateUpToNow(db, market)
     const ask = { db, marketId: idOf(market), range }
     const increment = query.increment ?? incrementOfCursor(page) ?? (await inferred(ask, max))

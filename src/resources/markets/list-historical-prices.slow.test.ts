@@ -6,14 +6,14 @@
  * 3. max_data_points selects the finest increment that fits.
  */
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { runs, SEED, seededRandom } from '../../../test/seed.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { newCustomer, ownTestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
-import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
-import type { Market } from './markets.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { INCREMENTS, INCREMENT_MINUTES, type Increment } from '../../contract/increments.ts'
+import type { Market } from '../../contract/markets.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 
 interface Prices {
   market: string
@@ -21,11 +21,6 @@ interface Prices {
   items: unknown
   total_count: number
 }
-
-let service: TestService
-let customer: TestCustomer
-/** The current minute when the tests begin. */
-let start: number
 
 /** The final price of each minute, in units of 0.0001. */
 const worlds: Partial<Record<Market, Map<number, bigint>>> = {}
@@ -67,22 +62,20 @@ async function write(market: Market, minutes: Map<number, bigint>, random: (belo
   }
 }
 
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  start = await minuteUnderWay()
-  const draw = seededRandom()
-  const random = (below: number) => Math.floor(draw() * below)
-  // Half a year with gaps, beyond the current minute; a few whole days; a single minute.
-  worlds.BTCUSD = gappy(random, start - 260_000, start + 3000, 700)
-  worlds.ETHUSD = new Map(
-    Array.from({ length: 4500 }, (_, n) => [start - 4500 + n, BigInt(1 + random(1e9))] as const),
-  )
-  worlds.LTCUSD = new Map([[start - 50_000, 1n]])
-  for (const [market, minutes] of Object.entries(worlds)) await write(market as Market, minutes, random)
-  worlds[EMPTY] = new Map()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
+/** The current minute when the tests begin. */
+const start = await minuteUnderWay()
+const draw = seededRandom()
+const random = (below: number) => Math.floor(draw() * below)
+// Half a year with gaps, beyond the current minute; a few whole days; a single minute.
+worlds.BTCUSD = gappy(random, start - 260_000, start + 3000, 700)
+worlds.ETHUSD = new Map(
+  Array.from({ length: 4500 }, (_, n) => [start - 4500 + n, BigInt(1 + random(1e9))] as const),
+)
+worlds.LTCUSD = new Map([[start - 50_000, 1n]])
+for (const [market, minutes] of Object.entries(worlds)) await write(market as Market, minutes, random)
+worlds[EMPTY] = new Map()
 
 // The reference, which uses none of the code under test.
 

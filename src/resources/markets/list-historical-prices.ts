@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
-import type { Database } from '../../db/database.ts'
+import { forAll, type Database } from '../../db/database.ts'
 import { Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
-import { microsOf, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/lists.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/lists.ts'
+import { microsOf } from '../../http/time-bounds.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import {
@@ -13,10 +14,10 @@ import {
   incrementStart,
   startOfInSql,
   type Increment,
-} from './increments.ts'
-import { idOf, MARKETS } from './markets.ts'
+} from '../../contract/increments.ts'
+import { idOf, MARKETS } from '../../contract/markets.ts'
 import { simulateUpToNow } from './simulate-prices.ts'
-import { COUNTED } from './write-prices.ts'
+import { COUNTED } from '../../money/records/write-prices.ts'
 
 const INT32_MAX = 2_147_483_647
 const INT64_MAX = 9_223_372_036_854_775_807n
@@ -78,10 +79,6 @@ const PricePoint = NamedObject('HistoricalPrice', {
   timestamp: Timestamp('Start of the increment.'),
 })
 
-/**
- * Lists the historical prices of a market, oldest first (API behaviour, Market history). Includes only increments
- * that have ended and whose prices are complete.
- */
 export const listHistoricalPrices = operation({
   method: 'GET',
   url: '/v2/markets/:market/historical-prices',
@@ -99,12 +96,13 @@ export const listHistoricalPrices = operation({
     items: Type.Array(PricePoint, { description: 'The same points as `prices`.' }),
     total_count: Type.Integer({ description: 'Number of points in the range, on all pages.' }),
   }),
-  async run({ params: { market }, query, shared: db, settings }) {
+  async run({ params: { market }, query, db: asked, settings }) {
     const { 'pagination.limit': limit = PAGE_SIZE_DEFAULT, 'pagination.offset': offset = 0 } = query
     requireOneStep(query)
     const range = rangeOf(query, { exclusive: query.increment !== undefined })
     const max = query.max_data_points === undefined ? limit : pointsMax(query.max_data_points)
 
+    const db = forAll(asked)
     if (settings.mode === 'sandbox') await simulateUpToNow(db, market)
     const ask = { db, marketId: idOf(market), range }
     const candidates = query.increment === undefined ? candidatesFor(range, max) : [query.increment]

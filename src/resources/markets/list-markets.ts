@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable } from '../../db/database.ts'
+import { forAll, type Queryable } from '../../db/database.ts'
 import { NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
-import { assetsOf, MARKETS, type Market } from './markets.ts'
+import { assetsOf, MARKETS, type Market } from '../../contract/markets.ts'
 import { LAST_MINUTE } from './simulate-prices.ts'
 
 const MarketRecord = NamedObject('Market', {
@@ -24,8 +24,8 @@ export const listMarkets = operation({
   summary: 'List Markets',
   description: 'Lists the markets, with the time span and the source of their prices. Needs no access token.',
   reply: Type.Object({ markets: Type.Array(MarketRecord) }),
-  async run({ shared }) {
-    return { markets: await selectMarkets(shared) }
+  async run({ db }) {
+    return { markets: await selectMarkets(forAll(db)) }
   },
 })
 

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../../../test/support.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { startTestService, ownTestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
-import { DAY } from './increments.ts'
-import type { Market } from './markets.ts'
+import { DAY } from '../../contract/increments.ts'
+import type { Market } from '../../contract/markets.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { beginSimulation } from './simulate-prices.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 beforeEach(() => service.owner.query('truncate price_minutes, price_points'))
 
 const START = 29_459_520

@@ -1,9 +1,10 @@
 import { Type, type Static } from 'typebox'
 import { Closed, Filter, NamedObject, Timestamp } from '../../contract/fields.ts'
+import { forAll } from '../../db/database.ts'
 import { operation } from '../operation.ts'
-import { DAY } from './increments.ts'
+import { DAY } from '../../contract/increments.ts'
 import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
-import { assetsOf, idOf, MARKETS, type Market } from './markets.ts'
+import { assetsOf, idOf, MARKETS, type Market } from '../../contract/markets.ts'
 import { LAST_MINUTE } from './simulate-prices.ts'
 
 const MarketPrice = NamedObject('MarketPrice', {
@@ -34,8 +35,8 @@ export const listPrices = operation({
     prices: Type.Array(MarketPrice),
     items: Type.Array(MarketPrice, { description: 'The same prices as `prices`.' }),
   }),
-  async run({ query: { markets = MARKETS }, shared: db }) {
-    const { rows } = await db.query<PriceRow>({
+  async run({ query: { markets = MARKETS }, db }) {
+    const { rows } = await forAll(db).query<PriceRow>({
       name: 'list-prices',
       text: SELECT,
       values: [markets.map(idOf), DAY],
@@ -61,11 +62,11 @@ function simulated(
   market: Market,
   { simulated_minute, first_minute }: Pick<PriceRow, 'simulated_minute' | 'first_minute'>,
 ) {
-  const at = (minute: number) => simulatedPrice(assetsOf(market), minute)
+  const priceAt = (minute: number) => simulatedPrice(assetsOf(market), minute)
   const yesterday = simulated_minute! - DAY
   return {
-    current_price: at(simulated_minute!),
-    yesterday_price: yesterday < first_minute! ? null : at(yesterday),
+    current_price: priceAt(simulated_minute!),
+    yesterday_price: yesterday < first_minute! ? null : priceAt(yesterday),
   }
 }
 

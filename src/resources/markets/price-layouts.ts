@@ -1,5 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
-import { DAY } from './increments.ts'
+import { DAY } from '../../contract/increments.ts'
 
 /**
  * The column layouts of files without a header, by name. Of those with the file's number of columns, the one in which every
@@ -74,7 +74,7 @@ export function columnsNamed(
       .toLowerCase()
       .split(/[^a-z0-9]+/),
   )
-  const isTime = (at: number) => words[at]!.some((word) => TIME_WORDS.test(word))
+  const isTime = (column: number) => words[column]!.some((word) => TIME_WORDS.test(word))
   const placeOf = (column: string) => {
     const named = told?.get(column)?.toLowerCase()
     if (told !== undefined)
@@ -89,16 +89,16 @@ export function columnsNamed(
   const time =
     told !== undefined
       ? placeOf('time')
-      : (TIME_NAMES.map((one) => plain.indexOf(one)).find((at) => at !== -1) ??
-        words.findIndex((parts, at) => isTime(at) && !parts.some((word) => END_WORDS.test(word))))
+      : (TIME_NAMES.map((name) => plain.indexOf(name)).find((column) => column !== -1) ??
+        words.findIndex((parts, column) => isTime(column) && !parts.some((word) => END_WORDS.test(word))))
   const price = placeOf('price')
   // In investing.com's candles, the close is called `Price`.
-  const candle = CANDLE_NAMES.map((one) => {
-    const at = placeOf(one)
-    return one === 'close' && at === -1 ? price : at
+  const candle = CANDLE_NAMES.map((name) => {
+    const column = placeOf(name)
+    return name === 'close' && column === -1 ? price : column
   })
   const prices = candle.includes(-1) ? [price] : candle
-  return [time, ...prices].some((at) => at < 0 || at >= names.length)
+  return [time, ...prices].some((column) => column < 0 || column >= names.length)
     ? undefined
     : { header, names: header ? plain : names, time, prices }
 }
@@ -125,7 +125,7 @@ export const PREAMBLE_LINES_MAX = 20
 
 /** What the first rows say about numbers and dates. */
 export function styleOf(rows: readonly string[][], columns: Columns): Pick<Style, 'decimal' | 'dates'> {
-  const prices = rows.flatMap((row) => columns.prices.map((at) => withoutSign(row[at] ?? '')))
+  const prices = rows.flatMap((row) => columns.prices.map((column) => withoutSign(row[column] ?? '')))
   const days = rows.map((row) => SLASHED.exec(row[columns.time] ?? '')).filter((found) => found !== null)
   return {
     decimal: prices.some((text) => COMMA_DECIMAL.test(text))
@@ -173,9 +173,9 @@ export const isCandle = ([open, high, low, close]: readonly string[]): boolean =
   [open!, close!].every((price) => !isBelow(price, low!) && !isBelow(high!, price))
 
 /** Whether a price is below another, exactly. */
-function isBelow(one: string, other: string): boolean {
-  const [whole, fraction = ''] = one.replace(/^0+/, '').split('.') as [string, string?]
-  const [otherWhole, otherFraction = ''] = other.replace(/^0+/, '').split('.') as [string, string?]
+function isBelow(a: string, b: string): boolean {
+  const [whole, fraction = ''] = a.replace(/^0+/, '').split('.') as [string, string?]
+  const [otherWhole, otherFraction = ''] = b.replace(/^0+/, '').split('.') as [string, string?]
   if (whole.length !== otherWhole.length) return whole.length < otherWhole.length
   if (whole !== otherWhole) return whole < otherWhole
   const decimals = Math.max(fraction.length, otherFraction.length)
@@ -207,7 +207,7 @@ function isoOf(text: string): string {
 }
 
 /** Whether two columns are a day and its time of day, as MetaTrader and Stooq write them. `name` is the second column's. */
-export const isDayAndClock = (day: string, clock: string, name = ''): boolean =>
+const isDayAndClock = (day: string, clock: string, name = ''): boolean =>
   /^(?:\d{4}([-/.])\d\d\1\d\d|\d{8}|\d{1,2}([./])\d{1,2}\2\d{4})$/.test(day) &&
   (/^\d{1,2}:\d\d(?::\d\d)?$/.test(clock) || (/^\d{6}$/.test(clock) && /^<?time>?$/i.test(name)))
 
@@ -272,4 +272,21 @@ function midnightOf(text: string): number | undefined {
     }
   }
   return lastDay.minute
+}
+
+/** The column of the time of day, where the day has a column of its own before it. */
+export function clockOf([first = [], second = first]: string[][]): number | undefined {
+  const column = second.findIndex(
+    (field, place) => place > 0 && isDayAndClock(second[place - 1]!, field, first[place]),
+  )
+  return column === -1 ? undefined : column
+}
+
+/** The fields of a row with its day and its time of day in one column, which keeps the name of the day's. */
+export function withoutClock(record: string[], clock: number | undefined): string[] {
+  if (clock === undefined) return record
+  const [day = '', time = ''] = record.slice(clock - 1)
+  const compact = time.replace(/^(\d\d)(\d\d)(\d\d)$/, '$1:$2:$3').replace(/^(?=\d:)/, '0')
+  const dated = day.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
+  return record.toSpliced(clock - 1, 2, /^\d/.test(time) ? `${dated} ${compact}` : day)
 }

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts'
-import { FOUR_WEEKS } from './increments.ts'
+import { FOUR_WEEKS } from '../../contract/increments.ts'
 import { selectMarkets } from './list-markets.ts'
-import type { Market } from './markets.ts'
+import type { Market } from '../../contract/markets.ts'
 
 export interface MarketStatus {
   market: Market

@@ -2,14 +2,14 @@ import { basename } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { parse as parseNow } from 'csv-parse/sync'
-import { DAY } from './increments.ts'
+import { DAY } from '../../contract/increments.ts'
 import { openPriceFile, PriceFileError } from './open-price-file.ts'
 import {
+  clockOf,
   columnsNamed,
   delimiterOf,
   isAmbiguousDate,
   isCandle,
-  isDayAndClock,
   LAYOUT_NAMES,
   LAYOUTS,
   PREAMBLE_LINES_MAX,
@@ -17,11 +17,12 @@ import {
   styleOf,
   TIME_NAMES,
   timeOf,
+  withoutClock,
   type Columns,
   type LayoutName,
   type Style,
 } from './price-layouts.ts'
-import { COVERS_MINUTES_MAX, type PriceRecords } from './write-prices.ts'
+import { COVERS_MINUTES_MAX, type PriceRecords } from '../../money/records/write-prices.ts'
 
 export interface PriceFileOptions {
   /** Overrides the layout that follows from the header or the number of columns. */
@@ -231,7 +232,9 @@ class Collector {
 }
 
 const emptyBatch = () => ({
-  ...{ minute: [] as number[], second: [] as number[], prices: [[], [], [], []] as string[][] },
+  minute: [] as number[],
+  second: [] as number[],
+  prices: [[], [], [], []] as string[][],
   unfinished: 0,
   overwritten: 0,
 })
@@ -245,9 +248,9 @@ class Seen {
     const day = Math.floor(minute / DAY)
     const bits = this.#days.get(day) ?? new Uint8Array(DAY / 8)
     this.#days.set(day, bits)
-    const [at, bit] = [Math.floor((minute % DAY) / 8), 1 << (minute % 8)]
-    const before = (bits[at]! & bit) !== 0
-    bits[at]! |= bit
+    const [byte, bit] = [Math.floor((minute % DAY) / 8), 1 << (minute % 8)]
+    const before = (bits[byte]! & bit) !== 0
+    bits[byte]! |= bit
     return before
   }
 }
@@ -258,23 +261,6 @@ function preambleOf(head: string[][]): number {
   const isData = first.findIndex(([field = '']) => timeOf(field) !== undefined)
   const header = first.findIndex((row) => columnsNamed(row, true) !== undefined)
   return header === -1 || (isData !== -1 && isData < header) ? 0 : header
-}
-
-/** The column of the time of day, where the day has a column of its own before it. */
-function clockOf([first = [], second = first]: string[][]): number | undefined {
-  const at = second.findIndex(
-    (field, place) => place > 0 && isDayAndClock(second[place - 1]!, field, first[place]),
-  )
-  return at === -1 ? undefined : at
-}
-
-/** The fields of a row with its day and its time of day in one column, which keeps the name of the day's. */
-function withoutClock(record: string[], clock: number | undefined): string[] {
-  if (clock === undefined) return record
-  const [day = '', time = ''] = record.slice(clock - 1)
-  const compact = time.replace(/^(\d\d)(\d\d)(\d\d)$/, '$1:$2:$3').replace(/^(?=\d:)/, '0')
-  const dated = day.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
-  return record.toSpliced(clock - 1, 2, /^\d/.test(time) ? `${dated} ${compact}` : day)
 }
 
 function columnsOf(
@@ -292,11 +278,11 @@ function columnsOf(
       `${name}, line 1: the header must contain a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}; name them by --columns time=...,price=...`,
     )
   }
-  const known = LAYOUT_NAMES.filter((one) => LAYOUTS[one].length === first.length)
+  const known = LAYOUT_NAMES.filter((name) => LAYOUTS[name].length === first.length)
   const read = new Map<string, LayoutName>()
-  for (const one of known.toReversed()) {
-    const prices = pricesAs(columnsNamed(LAYOUTS[one], false)!, rows)
-    if (prices !== undefined) read.set(prices, one)
+  for (const name of known.toReversed()) {
+    const prices = pricesAs(columnsNamed(LAYOUTS[name], false)!, rows)
+    if (prices !== undefined) read.set(prices, name)
   }
   // Where no order of the prices can be true, the line that cannot be is named.
   const found = read.size === 0 ? known[0] : [...read.values()].at(-1)
@@ -315,7 +301,7 @@ function columnsOf(
 function pricesAs(columns: Columns, rows: string[][]): string | undefined {
   const { decimal } = styleOf(rows, columns)
   const read = rows.flatMap((row) => {
-    const prices = columns.prices.flatMap((at) => readPrice(row[at] ?? '', decimal) ?? [])
+    const prices = columns.prices.flatMap((column) => readPrice(row[column] ?? '', decimal) ?? [])
     return prices.length === columns.prices.length ? [prices] : []
   })
   return read.every((prices) => prices.length === 1 || isCandle(prices)) ? JSON.stringify(read) : undefined
@@ -330,7 +316,7 @@ function rowOf(format: Format, line: number, record: string[]): Row | undefined 
     throw new PriceFileError(
       `${name}, line ${line}: ${record.length} columns where ${columns.names.length} are due (${columns.names.join(', ')})`,
     )
-  if (columns.prices.every((at) => NO_PRICE.test(record[at]!))) return undefined
+  if (columns.prices.every((column) => NO_PRICE.test(record[column]!))) return undefined
   const written = record[columns.time]!
   const time = timeOf(written, dates)
   if (time === undefined)

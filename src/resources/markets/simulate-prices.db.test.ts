@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../../../test/support.ts'
+import { expect, test } from 'vitest'
+import { ownTestService } from '../../../test/support.ts'
 import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
 import { transaction } from '../../db/database.ts'
-import { assetsOf, MARKETS, type Market } from './markets.ts'
+import { assetsOf, MARKETS, type Market } from '../../contract/markets.ts'
 import { priceStatus } from './price-status.ts'
 import { beginSimulation, simulateUpToNow } from './simulate-prices.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 interface Price {
   market: Market

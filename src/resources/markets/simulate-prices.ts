@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert'
 import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import { DAY } from './increments.ts'
-import { assetsOf, type Market } from './markets.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { DAY } from '../../contract/increments.ts'
+import { assetsOf, type Market } from '../../contract/markets.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 
 const BATCH_MINUTES_MAX = 20_000
 
@@ -62,7 +62,7 @@ async function write(tx: Transaction, market: Market, from: number, minutes: num
       coversMinutes: 1,
       minute,
       second: minute.map(() => 0),
-      prices: [minute.map((one) => simulatedPrice(assets, one))],
+      prices: [minute.map((minute) => simulatedPrice(assets, minute))],
     })
   }
 }

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { BANK } from '../../../test/bank.ts'
 import { newOperatorCaller } from '../../../test/operators.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { newCustomer, ownTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { momentAt, newId, readClock } from '../../db/ids.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
+import { ownFolder } from '../../../test/at-end.ts'
 
 interface Point {
   at: string
@@ -22,24 +22,15 @@ type Mode = 'sandbox' | 'live'
 const MINUTE = 60_000_000
 const HOUR = 60 * MINUTE
 
-let folder: string
-const services = {} as Record<Mode, TestService>
+const BURSAR_BANK_FILE = join(await ownFolder(), 'bank.json')
+await writeFile(BURSAR_BANK_FILE, JSON.stringify(BANK))
+const services: Record<Mode, TestService> = {
+  sandbox: await ownTestService(),
+  live: await ownTestService({ BURSAR_MODE: 'live', BURSAR_BANK_FILE }),
+}
 /** The moment when the test began, and the full hour before it: microseconds. */
-let now: number
-let lastHour: number
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bursar-activity-'))
-  await writeFile(join(folder, 'bank.json'), JSON.stringify(BANK))
-  services.sandbox = await startTestService()
-  const BURSAR_BANK_FILE = join(folder, 'bank.json')
-  services.live = await startTestService({ BURSAR_MODE: 'live', BURSAR_BANK_FILE })
-  now = (await transaction(services.live.db, readClock)).micros
-  lastHour = now - (now % HOUR)
-})
-afterAll(async () => {
-  await Promise.all(Object.values(services).map((service) => service.close()))
-  await rm(folder, { recursive: true })
-})
+const now = (await transaction(services.live.db, readClock)).micros
+const lastHour = now - (now % HOUR)
 
 /** So many hours before the last full one. */
 const hoursAgo = (hours: number) => lastHour - hours * HOUR

@@ -7,7 +7,7 @@ import { forEverybody } from '../../db/customer-pool.ts'
 import type { Database } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
 import { DEADLINE_SECONDS } from '../../governance/policy/policy-document.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { knownMoment } from '../../http/require-horizon.ts'
 import { reusedAnswers } from '../../http/reused-answers.ts'
 import { operatorOperation } from '../operation.ts'
@@ -17,8 +17,7 @@ const HOURS = 24
 /** An approval ends at its deadline, so one that waited after a moment was created within this time before it. */
 const APPROVAL_MICROS_MAX = DEADLINE_SECONDS.maximum * 1_000_000
 
-/** The assets that are worth one USD. */
-const DOLLARS = ['USD', ...ASSETS.flatMap((one) => (one.platformStablecoin ? [one.symbol] : []))]
+const DOLLARS = ['USD', ...ASSETS.flatMap((asset) => (asset.platformStablecoin ? [asset.symbol] : []))]
 
 const Activity = Type.Object({
   at: Timestamp('A full hour, or now.'),
@@ -49,7 +48,7 @@ async function readActivity(db: Database, customerId: string, mode: 'sandbox' | 
   const fullHours = Array.from({ length: HOURS }, (_, ago) => lastHour - ago * HOUR_MICROS).reverse()
   const moments = [...fullHours, now]
   // Where an hour begins or ends. Records are summed between bounds first, so that few sums are joined with the moments.
-  const bounds = [...new Set(moments.flatMap((at) => [at - HOUR_MICROS, at]))].sort((a, b) => a - b)
+  const bounds = [...new Set(moments.flatMap((end) => [end - HOUR_MICROS, end]))].sort((a, b) => a - b)
   const boundOf = (micros: number) => bounds.indexOf(micros) + 1
   const { rows } = await db.query<Omit<Activity, 'at'>>(
     `
@@ -96,7 +95,7 @@ async function readActivity(db: Database, customerId: string, mode: 'sandbox' | 
     [
       ...[customerId, bounds.map(microsToTimestamp), mode === 'live'],
       firstIdAt(bounds[0]! - APPROVAL_MICROS_MAX),
-      ...[moments.map((at) => boundOf(at - HOUR_MICROS)), moments.map(boundOf), decimalsOf('USD'), DOLLARS],
+      ...[moments.map((end) => boundOf(end - HOUR_MICROS)), moments.map(boundOf), decimalsOf('USD'), DOLLARS],
     ],
   )
   assert(rows.length === moments.length, 'every moment has its sums')

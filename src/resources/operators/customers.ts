@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
-import { registerCustomer } from '../../access/customers/create-customer.ts'
-import { listCustomers } from '../../access/customers/list-customers.ts'
-import { Closed, Items, Text, TextOrNull, Timestamp, Uuid } from '../../contract/fields.ts'
+import { forAll } from '../../db/database.ts'
+import { registerCustomer } from '../../money/records/customer.ts'
+import { CustomerSummary, listCustomers } from '../../access/customers/list-customers.ts'
+import { Closed, Items, Text, Uuid } from '../../contract/fields.ts'
 import { operatorOperation } from '../operation.ts'
 
 /** The customers of the deployment: what `bursar customer` does. */
@@ -11,17 +12,8 @@ export const listAllCustomers = operatorOperation({
   url: '/v2/operators/customers',
   scope: 'operators:read_customer',
   summary: 'List Customers',
-  reply: Items(
-    Type.Object({
-      customer_id: Uuid('Customer.'),
-      name: Type.String({ description: 'Its name.' }),
-      created_at: Timestamp('Creation time.'),
-      disabled_at: TextOrNull('When it was disabled; null unless it is.'),
-      clients: Type.Integer({ description: 'API clients that are not disabled.' }),
-      profiles: Type.Integer({ description: 'Profiles.' }),
-    }),
-  ),
-  run: async ({ shared }) => ({ items: await listCustomers(shared) }),
+  reply: Items(CustomerSummary),
+  run: async ({ db }) => ({ items: await listCustomers(forAll(db)) }),
 })
 
 export const makeCustomer = operatorOperation({
@@ -32,5 +24,5 @@ export const makeCustomer = operatorOperation({
   repeats: 'a second request makes a second customer; List Customers shows what exists',
   body: Closed({ name: Text(200, 'Its name.', 1) }),
   reply: Type.Object({ customer_id: Uuid('Customer.'), profile_id: Uuid('Its first profile.') }),
-  run: ({ body: { name }, origin, shared }) => registerCustomer(shared, name, origin),
+  run: ({ body: { name }, origin, db }) => registerCustomer(forAll(db), name, origin),
 })

@@ -9,6 +9,7 @@ import {
   unfreeze,
   type FreezeTarget,
 } from '../../money/records/freezes.ts'
+import { forAll } from '../../db/database.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 import { operatorOperation } from '../operation.ts'
 
@@ -59,11 +60,10 @@ export const createFreeze = operatorOperation({
   reply: Type.Object({
     signing_ended: Type.Boolean({ description: 'False while a worker may still sign a payment.' }),
   }),
-  async run({ body: { profile_id, reason }, customerId, origin, db, shared }) {
+  async run({ body: { profile_id, reason }, customerId, origin, db }) {
     if (profile_id !== undefined) await requireProfile(db, customerId, profile_id)
     await freeze(db, origin, targetOf(customerId, profile_id), 'OPERATOR', reason)
-    // The worker signs at the coordinator of a cluster.
-    return { signing_ended: await signingEnds(shared, SIGNING_WAIT_MS) }
+    return { signing_ended: await signingEnds(forAll(db), SIGNING_WAIT_MS) }
   },
 })
 

@@ -8,8 +8,8 @@ import { PolicyTrial, tryPolicy } from '../../governance/policy/try-policy.ts'
 import { operatorOperation } from '../operation.ts'
 
 /**
- * Who may decide approvals of the token's customer, with the credential of each passkey: by it, the console finds the operator's own
- * entries.
+ * Who may decide approvals of the token's customer, with the credential of each passkey: by it, the console finds the
+ * operator's own entries.
  */
 export const listApprovers = operatorOperation({
   method: 'GET',

@@ -1,10 +1,11 @@
 import { Type } from 'typebox'
 import { AssetSymbol, Closed, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
+import { forAll } from '../../db/database.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { HorizonUnknown } from '../../db/horizon.ts'
 import { momentAt } from '../../db/ids.ts'
-import { microsToTimestamp, timeBounds, timeRange } from '../../http/lists.ts'
+import { microsToTimestamp, timeBounds, timeRange } from '../../http/time-bounds.ts'
 import { reusedAnswers } from '../../http/reused-answers.ts'
 import { readLedgerBalances, type LedgerBalances } from '../../money/ledger/account-balances.ts'
 import { operatorOperation } from '../operation.ts'
@@ -36,16 +37,14 @@ export const listLedgerBalances = operatorOperation({
     items: Type.Array(AccountBalance),
     sums: Type.Array(AccountBalance, { description: 'All accounts together, by asset.' }),
   }),
-  run({ query, shared, nodes: { list } }) {
+  run({ query, db }) {
     const { from, to } = timeRange(query, 'created_at')
     const asked = { from: momentAt(microsToTimestamp(from)), to: momentAt(microsToTimestamp(to)) }
     return reused(JSON.stringify([query.customer_id, asked]), () =>
-      readLedgerBalances({ shared: forEverybody(shared), list }, asked, query.customer_id).catch(
-        (error: unknown) => {
-          if (!(error instanceof HorizonUnknown)) throw error
-          throw problem.unavailable(`balances are final at no moment: ${error.message}`, error)
-        },
-      ),
+      readLedgerBalances(forEverybody(forAll(db)), asked, query.customer_id).catch((error: unknown) => {
+        if (!(error instanceof HorizonUnknown)) throw error
+        throw problem.unavailable(`balances are final at no moment: ${error.message}`, error)
+      }),
     )
   },
 })

@@ -1,28 +1,22 @@
 import { Type } from 'typebox'
-import {
-  Amount,
-  AssetSymbol,
-  Closed,
-  Items,
-  OneOf,
-  Text,
-  TextOrNull,
-  Timestamp,
-  Uuid,
-} from '../../contract/fields.ts'
+import { Amount, Closed, Items, Text, TextOrNull, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { Refusal } from '../../contract/refusal.ts'
-import type { Database } from '../../db/database.ts'
+import { forAll, type Database } from '../../db/database.ts'
 import type { Request } from '../../http/operation.ts'
-import { operatorName } from '../../audit/actor-names.ts'
+import { operatorName } from '../../access/audit-log/actor-names.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { bankReference } from '../../money/records/bank-wires.ts'
-import type { WireOrder } from '../../networks/bank/manual-wires.ts'
+import { WireOrder } from '../../networks/bank/manual-wires.ts'
 import { openScreeningOfCommand } from '../../rails/screening/open-screening.ts'
 import {
+  BankReference,
+  Changed,
+  EndedWire,
   listOpenWires,
   markWireFailed,
   markWireSent,
+  OpenWire,
   readTakenWire,
   takeWire,
   type By,
@@ -38,54 +32,11 @@ import type { Context } from '../context.ts'
 import { operatorOperation } from '../operation.ts'
 
 /**
- * Wires of a bank without an API, of all customers: what `bursar wire` does (docs/guides/live-without-a-bank-interface.md). They
- * use the shared pool, because a wire's customer follows from its id or memo and not from the token.
+ * Wires of a bank without an API, of all customers: what `bursar wire` does (docs/guides/live-without-a-bank-interface.md).
+ * A wire's customer follows from its id or memo and not from the token.
  */
 
 const Params = Closed({ id: Uuid('The wire: a transfer.') })
-const BankReference = Type.String({
-  minLength: 1,
-  maxLength: 100,
-  description: "The bank's reference of the wire.",
-})
-
-const OpenWire = Type.Object({
-  transfer_id: Uuid('The wire: a transfer.'),
-  customer_id: Uuid('Customer.'),
-  profile_id: Uuid('The profile that pays.'),
-  amount: Amount('Amount.'),
-  asset: AssetSymbol,
-  state: OneOf(
-    ['READY', 'WAITING', 'TAKEN'],
-    'READY: it may be taken. WAITING: it may not be sent now, or was not checked yet.',
-  ),
-  detail: TextOrNull('Why it waits, or who has taken it.'),
-  payee: Type.String({ description: 'Whom it pays.' }),
-  account_number: Type.String({ description: 'The last four characters.' }),
-  created_at: Timestamp('Creation time.'),
-})
-const TakenWire = Type.Object({
-  transfer_id: Uuid('The wire: a transfer.'),
-  customer_id: Uuid('Customer.'),
-  asset: AssetSymbol,
-  amount: Amount('Amount.'),
-  memo: TextOrNull('Its memo.'),
-  fiat_account_id: Uuid('The bank account that it pays.'),
-  payee: Type.Unsafe<WireOrder['payee']>(
-    Type.Object({}, { additionalProperties: true, description: 'That account, as the customer gave it.' }),
-  ),
-  taken_by: Type.String({ description: 'The operator who sends it.' }),
-  taken_at: Timestamp('When it was taken.'),
-})
-const Changed = Type.Boolean({ description: 'False when it was recorded before: then nothing changed.' })
-const EndedWire = Type.Object({
-  transfer_id: Uuid('The wire: a transfer.'),
-  customer_id: Uuid('Customer.'),
-  status: OneOf(['COMPLETED', 'FAILED'], 'How it ended.'),
-  bank_reference: Type.Optional(BankReference),
-  reason: Type.Optional(Type.String({ description: 'Why it failed.' })),
-  changed: Changed,
-})
 const RecordedWire = Type.Object({ transfer: Transfer, changed: Changed })
 
 /** The reference as it is kept. Throws bad-request. */
@@ -117,8 +68,8 @@ export const listWires = operatorOperation({
   scope: 'operators:read_wire',
   summary: 'List Open Wires',
   reply: Items(OpenWire),
-  run: async ({ shared, settings }) => ({
-    items: settings.mode === 'sandbox' ? [] : await listOpenWires(shared),
+  run: async ({ db, settings }) => ({
+    items: settings.mode === 'sandbox' ? [] : await listOpenWires(forAll(db)),
   }),
 })
 
@@ -127,11 +78,11 @@ export const getWire = operatorOperation({
   url: '/v2/operators/wires/:id',
   scope: 'operators:read_wire',
   summary: 'Get Taken Wire',
-  reply: TakenWire,
+  reply: WireOrder,
   params: Params,
-  run({ params: { id }, shared, settings }) {
+  run({ params: { id }, db, settings }) {
     requireLive(settings)
-    return readTakenWire(shared, id)
+    return readTakenWire(forAll(db), id)
   },
 })
 
@@ -147,7 +98,7 @@ export const findWirePayee = operatorOperation({
     owner: TextOrNull("The name of the money's owner."),
   }),
   query: Closed({ memo: Text(200, 'The memo of the wire.', 1) }),
-  run: async ({ query: { memo }, shared }) => readPayee(shared, await instructionsOf(shared, memo)),
+  run: async ({ query: { memo }, db }) => readPayee(forAll(db), await instructionsOf(forAll(db), memo)),
 })
 
 /** Assigns a wire to the operator, who enters it at the bank. It cannot be cancelled any more. */
@@ -156,12 +107,12 @@ export const take = operatorOperation({
   url: '/v2/operators/wires/:id/take',
   scope: 'operators:write_wire',
   summary: 'Take Wire',
-  reply: TakenWire,
+  reply: WireOrder,
   params: Params,
-  async run({ params: { id }, shared, settings, ...request }) {
+  async run({ params: { id }, db, settings, ...request }) {
     requireLive(settings)
-    const screening = await openScreeningOfCommand(shared, settings)
-    return takeWire(shared, id, await byOf(shared, request), screening)
+    const screening = await openScreeningOfCommand(forAll(db), settings)
+    return takeWire(forAll(db), id, await byOf(db, request), screening)
   },
 })
 
@@ -173,9 +124,9 @@ export const markSent = operatorOperation({
   reply: EndedWire,
   params: Params,
   body: Closed({ bank_reference: BankReference }),
-  async run({ params: { id }, body, shared, settings, ...request }) {
+  async run({ params: { id }, body, db, settings, ...request }) {
     requireLive(settings)
-    return markWireSent(shared, id, referenceOf(body.bank_reference), await byOf(shared, request))
+    return markWireSent(forAll(db), id, referenceOf(body.bank_reference), await byOf(db, request))
   },
 })
 
@@ -187,9 +138,9 @@ export const markFailed = operatorOperation({
   reply: EndedWire,
   params: Params,
   body: Closed({ reason: Text(200, 'The reason, which the client reads.', 1) }),
-  async run({ params: { id }, body, shared, settings, ...request }) {
+  async run({ params: { id }, body, db, settings, ...request }) {
     requireLive(settings)
-    return markWireFailed(shared, id, body.reason, await byOf(shared, request))
+    return markWireFailed(forAll(db), id, body.reason, await byOf(db, request))
   },
 })
 
@@ -201,12 +152,12 @@ export const recordReturn = operatorOperation({
   reply: RecordedWire,
   params: Params,
   body: Closed({ amount: Amount('The amount that came back, in USD.'), bank_reference: BankReference }),
-  async run({ params: { id }, body, shared, ledger, settings, ...request }) {
+  async run({ params: { id }, body, db, ledger, settings, ...request }) {
     requireLive(settings)
-    const screening = await openScreeningOfCommand(shared, settings)
+    const screening = await openScreeningOfCommand(forAll(db), settings)
     const said = { amount: body.amount, bank_reference: referenceOf(body.bank_reference) }
-    const by = await byOf(shared, request)
-    return recordWireReturn({ db: shared, ledger, screening }, { transfer_id: id, ...said, ...by })
+    const operator = await byOf(db, request)
+    return recordWireReturn({ db: forAll(db), ledger, screening }, { transfer_id: id, ...said, ...operator })
   },
 })
 
@@ -221,11 +172,11 @@ export const recordDeposit = operatorOperation({
     amount: Amount('The amount, in USD.'),
     bank_reference: BankReference,
   }),
-  async run({ body: { memo, amount, bank_reference }, shared, ledger, settings, ...request }) {
+  async run({ body: { memo, amount, bank_reference }, db, ledger, settings, ...request }) {
     requireLive(settings)
-    const screening = await openScreeningOfCommand(shared, settings)
+    const screening = await openScreeningOfCommand(forAll(db), settings)
     const said = { memo, amount, bank_reference: referenceOf(bank_reference) }
-    return recordWireDeposit({ db: shared, ledger, screening }, { ...said, ...(await byOf(shared, request)) })
+    return recordWireDeposit({ db: forAll(db), ledger, screening }, { ...said, ...(await byOf(db, request)) })
   },
 })
 
@@ -237,9 +188,9 @@ export const sendBack = operatorOperation({
   summary: 'Send Wire Back',
   reply: RecordedWire,
   body: Closed({ bank_reference: BankReference }),
-  async run({ body, shared, settings, ...request }) {
+  async run({ body, db, settings, ...request }) {
     requireLive(settings)
     const bank_reference = referenceOf(body.bank_reference)
-    return sendWireBack({ db: shared }, { bank_reference, ...(await byOf(shared, request)) })
+    return sendWireBack({ db: forAll(db) }, { bank_reference, ...(await byOf(db, request)) })
   },
 })

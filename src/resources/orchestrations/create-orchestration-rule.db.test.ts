@@ -1,29 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  everyTable,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-  newHolder,
-} from '../../../test/support.ts'
+import { describe, expect, test } from 'vitest'
+import { everyTable, newCustomer, newHolder, ownTestService } from '../../../test/support.ts'
 import type { Orchestration } from '../../money/records/orchestration.ts'
 import type { OrchestrationRule } from '../../money/records/orchestration-rule.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { runOrchestrations } from './run-orchestrations.ts'
+import { refusedWith } from '../../../test/matchers.ts'
 
 const RULES = '/v2/orchestration/rules'
 const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 
-let service: TestService
-let customer: TestCustomer
-let holder: { identity_id: string; account_id: string }
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  holder = await newHolder(customer)
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const holder = await newHolder(customer)
 
 async function post<T>(url: string, body: object): Promise<T> {
   const answer = await customer.call<T>('POST', url, body)
@@ -185,10 +173,9 @@ describe('Create Orchestration Rule', () => {
       const before = await everyTable(service.db)
       const foreign = { identity_id: holder.identity_id, account_id: other.account_id }
       for (const [, source] of sources())
-        expect(await customer.call('POST', RULES, ruleOf({ ...source, ...foreign }))).toMatchObject({
-          status: 400,
-          body: { detail: expect.stringContaining('does not belong to identity_id') as string },
-        })
+        expect(await customer.call('POST', RULES, ruleOf({ ...source, ...foreign }))).toMatchObject(
+          refusedWith(400, 'does not belong to identity_id'),
+        )
       expect(await everyTable(service.db)).toEqual(before)
     })
 

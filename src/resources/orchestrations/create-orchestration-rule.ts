@@ -1,14 +1,8 @@
 import { Type, type Static } from 'typebox'
-import {
-  transaction,
-  violatedConstraint,
-  type Database,
-  type Transaction,
-  type Queryable,
-} from '../../db/database.ts'
+import { transaction, violatedConstraint, type Database, type Transaction } from '../../db/database.ts'
 import { insertOnce } from '../../money/records/insert-once.ts'
-import { newId, readClock } from '../../db/ids.ts'
-import { initiatorOf, type Origin } from '../../contract/actor.ts'
+import { readClock } from '../../db/ids.ts'
+import type { Origin } from '../../contract/actor.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { AssetSymbol, Closed, RefId, Text, Uuid } from '../../contract/fields.ts'
 import type { Context } from '../context.ts'
@@ -31,6 +25,7 @@ import {
   RuleSource,
   ruleToWire,
   termsOfRule,
+  storeRule,
 } from '../../money/records/orchestration-rule.ts'
 import { requireApprovedHolders } from '../../money/records/holders.ts'
 import { lockOpenProfile } from '../../money/records/profile.ts'
@@ -51,7 +46,6 @@ const CreateOrchestrationRuleBody = Closed({
 })
 type CreateOrchestrationRuleBody = Static<typeof CreateOrchestrationRuleBody>
 
-/** Creates a rule (API behaviour, Orchestration rules): a deposit at its source starts an orchestration to its destination. */
 export const createOrchestrationRule = operation({
   method: 'POST',
   url: '/v2/orchestration/rules',
@@ -94,7 +88,7 @@ export const createOrchestrationRule = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, origin, db, shared, networks, settings, rowMacs }) {
+  async run({ body, customerId, origin, db, networks, settings, rowMacs }) {
     const destination = await destinationAsked(
       db,
       rowMacs,
@@ -113,8 +107,7 @@ export const createOrchestrationRule = operation({
           await requireElsewhere(tx, customerId, destination)
           await requireRoom(tx, customerId, 'orchestration_rules')
           // A second connection of the same pool, taken inside a transaction, could wait for ever.
-          const cursors = shared === db ? tx : shared
-          return insertRule(tx, { networks, rowMacs, cursors }, customerId, { ...body, destination }, origin)
+          return insertRule(tx, { networks, rowMacs }, customerId, { ...body, destination }, origin)
         }),
     }).catch(async (error: unknown) => {
       if (violatedConstraint(error) !== 'orchestration_rules_source') throw error
@@ -176,15 +169,12 @@ async function requireRecords(
   if (fiat !== undefined) await lockPayable(tx, customerId, fiat.fiat_account_id)
 }
 
-interface RuleContext extends Pick<Context, 'networks' | 'rowMacs'> {
-  /** The database with the networks' cursors; by default that of the transaction. */
-  cursors?: Queryable
-}
+type RuleContext = Pick<Context, 'networks' | 'rowMacs'>
 
 /** Creates the rule's own deposit instructions or address; a profile source needs neither. */
 async function makeSource(
   tx: Transaction,
-  { networks, rowMacs, cursors = tx }: RuleContext,
+  { networks, rowMacs }: RuleContext,
   customerId: string,
   {
     source: { crypto, fiat },
@@ -204,7 +194,7 @@ async function makeSource(
   if (crypto !== undefined) {
     const crypto_network = crypto.network
     const asked = { profile_id, ...holders, crypto_network }
-    const made = await insertDepositAddress(tx, { networks, rowMacs }, customerId, asked, { cursors })
+    const made = await insertDepositAddress(tx, { networks, rowMacs }, customerId, asked)
     const { id, address } = made
     return { source: { crypto: { address_id: id, address, network: crypto_network } }, sourceId: id }
   }
@@ -224,32 +214,7 @@ export async function insertRule(
 ): Promise<OrchestrationRule> {
   const { source, sourceId } = await makeSource(tx, context, customerId, rule)
   const now = await readClock(tx)
-  const { rows } = await tx.query<RuleRow>(
-    `
-    insert into orchestration_rules (customer_id, id, created_at, updated_at, ref_id, profile_id, status, nickname,
-                                     source_asset, destination_asset, source, destination, source_id,
-                                     identity_id, account_id, created_by)
-    values ($1, $2, $3, $3, $4, $5, 'ACTIVE', $6, $7, $8, $9, $10, $11, $12, $13, $14)
-    returning ${RULE_COLUMNS}`,
-    [
-      customerId,
-      newId(now),
-      now.text,
-      rule.ref_id,
-      rule.profile_id,
-      rule.nickname,
-      rule.source_asset,
-      rule.destination_asset,
-      source,
-      rule.destination,
-      sourceId,
-      rule.identity_id,
-      rule.account_id,
-      initiatorOf(origin),
-    ],
-  )
-  const made = ruleToWire(rows[0]!)
-  await context.rowMacs.seal(tx, 'orchestration_rules', customerId, made.id)
+  const made = await storeRule(tx, context.rowMacs, customerId, now, { ...rule, source, sourceId }, origin)
   const { crypto, fiat } = made.source
   recordChanges(tx, customerId, now, [
     ...(crypto === undefined ? [] : [audited(origin, 'deposit_address.create', sourceId)]),

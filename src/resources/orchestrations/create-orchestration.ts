@@ -3,6 +3,7 @@ import { canonicalAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
+import { forAll } from '../../db/database.ts'
 import { operation } from '../operation.ts'
 import { payoutCost } from '../../money/movements/withdrawal-fee.ts'
 import { payoutOf } from '../../money/movements/payout.ts'
@@ -16,7 +17,7 @@ import {
 } from '../../money/records/orchestration-rule.ts'
 import { idOfRefId, Orchestration, ORCHESTRATIONS, recordOf } from '../../money/records/orchestration.ts'
 import { change, need } from '../../money/records/need.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
+import { pricesIn } from '../../rails/context.ts'
 
 const CreateOrchestrationBody = Closed({
   ref_id: RefId,
@@ -85,7 +86,6 @@ export const createOrchestration = operation({
     origin,
     requireCaller,
     db,
-    shared,
     ledger,
     networks,
     askNodes,
@@ -111,8 +111,8 @@ export const createOrchestration = operation({
     )
     const destination = destinationOf(await withAddressId(db, customerId, asked))
     const order = { ...body, customer_id: customerId, profile_id, destination }
-    const prices = await usdPrices(shared, settings.mode === 'sandbox')
-    const cost = await askNodes(() => payoutCost(shared, order, { networks, settings }))
+    const prices = await pricesIn({ db, settings })
+    const cost = await askNodes(() => payoutCost(forAll(db), order, { networks, settings }))
     const payout = payoutOf(order, { networks, settings }, 'REJECT', prices, cost)
     const decided = await ledger.submit(customerId, {
       ...payout,

@@ -13,10 +13,6 @@ import {
 import { audited, recordNow } from '../../audit/audited.ts'
 import { transaction } from '../../db/database.ts'
 
-/**
- * Deletes a rule (API behaviour, Orchestration rules). Later deposits stay on the profile; orchestrations under way
- * continue. The record stays, with the status DELETED. A repeat changes nothing.
- */
 export const deleteOrchestrationRule = operation({
   method: 'DELETE',
   url: '/v2/orchestration/rules/:id',

@@ -1,22 +1,12 @@
-import { Type, type Static } from 'typebox'
+import type { Static, TObject } from 'typebox'
 import type { Database } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Filter, FilterValue, FilterWithoutCommas, OneOf } from '../../contract/fields.ts'
+import { Filter, FilterValue, FilterWithoutCommas, OneOf } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
-import {
-  pageOf,
-  pageParameters,
-  pageReply,
-  readPage,
-  timeBounds,
-  timeRange,
-  uuidsOf,
-  type PageRequest,
-  type TimeRange,
-  pageEnd,
-} from '../../http/lists.ts'
-import { operation } from '../operation.ts'
+import { pageParameters, uuidsOf, type PageRequest } from '../../http/lists.ts'
+import type { TimeRange } from '../../http/time-bounds.ts'
+import { listOperation } from '../list-operation.ts'
 import {
   Orchestration,
   ORCHESTRATION_COLUMNS,
@@ -29,7 +19,7 @@ import {
 /** Clients written for other platforms also ask for statuses that no orchestration has here. */
 const StatusFilter = OneOf([...OrchestrationStatus.enum, 'PENDING', 'REJECTED'], 'Status.')
 
-const ListOrchestrationsQuery = Closed({
+const PARAMETERS = {
   orchestration_rule_id: Filter(FilterValue, 'Filter by initiating rule ids.'),
   source_asset: Filter(FilterValue, 'Filter by source assets.'),
   destination_asset: Filter(FilterValue, 'Filter by destination assets.'),
@@ -37,40 +27,28 @@ const ListOrchestrationsQuery = Closed({
   ref_id: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
   orchestration_id: Filter(FilterValue, 'Filter by orchestration ids.'),
   profile_id: Filter(FilterValue, 'Filter by target profiles.'),
-  ...timeBounds('created_at'),
-  ...pageParameters,
-})
-type ListOrchestrationsQuery = Static<typeof ListOrchestrationsQuery>
+}
+type ListOrchestrationsQuery = Static<TObject<typeof PARAMETERS>>
 
-export const listOrchestrations = operation({
-  method: 'GET',
+export const listOrchestrations = listOperation({
   url: '/v2/orchestration/orchestrations',
   scope: 'orchestration:read_orchestration',
   tag: 'Orchestrations',
   summary: 'List Orchestrations',
   description: 'Lists orchestrations, newest first. Filters combine: a record must pass each of them.',
-  query: ListOrchestrationsQuery,
   example: { query: { orchestration_rule_id: [EXAMPLE.orchestration_rule_id], limit: 10 } },
-  reply: Type.Object({
-    items: Type.Array(Orchestration),
-    orchestrations: Type.Array(Orchestration, {
-      deprecated: true,
-      description: 'Deprecated: the same records as `items`, which replaces it.',
-    }),
-    ...pageEnd,
-  }),
-  async run({ query, customerId, db }) {
+  list: 'orchestrations',
+  item: Orchestration,
+  names: ['items', 'orchestrations'],
+  parameters: PARAMETERS,
+  page: pageParameters,
+  check({ query }) {
     requireKnownAssets('source_asset', query.source_asset)
     requireKnownAssets('destination_asset', query.destination_asset)
-    const page = pageOf('orchestrations', query)
-    const rows = await readPage(db, page, timeRange(query, 'created_at'), (created) =>
-      selectOrchestrations(db, customerId, query, page, created),
-    )
-    const { items, ...rest } = pageReply(rows, page, (row) => [row.id], orchestrationToWire, {
-      copies: 2,
-    })
-    return { items, orchestrations: items, ...rest }
   },
+  read: ({ query, customerId, db }, page, created) =>
+    selectOrchestrations(db, customerId, query, page, created),
+  toWire: orchestrationToWire,
 })
 
 /**

@@ -12,12 +12,11 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { dieAtEachStep, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { FAILURES, Failures, dieAtEachStep, sendingBy, type Failure } from '../../../test/failures.ts'
 import { partOf, runs } from '../../../test/seed.ts'
 import {
   approve,
-  atEnd,
   BASE_URL,
   caller,
   everyTable,
@@ -25,11 +24,11 @@ import {
   MASTER_KEYS,
   newCustomer,
   refusing,
-  startTestService,
   ROW_MACS,
   TEST_ORIGIN,
+  ownTestService,
 } from '../../../test/support.ts'
-import type { Answer, TestCustomer, TestService } from '../../../test/support.ts'
+import type { Answer, TestCustomer } from '../../../test/support.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import {
@@ -42,7 +41,7 @@ import {
 import { openDatabase, type Database } from '../../db/database.ts'
 import { masterKeysOf } from '../../keys/master-keys.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import type { OrchestrationRule } from '../../money/records/orchestration-rule.ts'
 import { sealOrders, type Orchestration } from '../../money/records/orchestration.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer } from '../../money/ledger/transfer.ts'
@@ -57,13 +56,10 @@ import { creditDeposits } from '../../../test/credit-deposits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { CLAIM_MAX, runOrchestrations } from './run-orchestrations.ts'
 import { buildApp } from '../../program/build-app.ts'
+import { atEnd } from '../../../test/at-end.ts'
 
-let service: TestService
-beforeAll(async () => {
-  // Holds last until `hurry` ends them.
-  service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
-})
-afterAll(() => service.close())
+// Holds last until `hurry` ends them.
+const service = await ownTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
 // Only their own test handles withdrawals that never confirm.
 afterEach(() => giveUp())
 
@@ -1018,9 +1014,7 @@ const WAYS: Record<string, { spec: Partial<RuleSpec>; amount: string; status: Or
   },
   'to another profile': { spec: { destination: toProfile(1) }, amount: '5', status: 'COMPLETED' },
 }
-const cases = (['BEFORE', 'AFTER'] as const).flatMap((failure) =>
-  partOf(Object.keys(WAYS)).map((way) => [failure, way] as const),
-)
+const cases = FAILURES.flatMap((failure) => partOf(Object.keys(WAYS)).map((way) => [failure, way] as const))
 
 describe('when the worker dies', () => {
   test.each(cases)(

@@ -1,12 +1,7 @@
 import { originOfLoop, type Actor } from '../../contract/actor.ts'
 import { strict as assert } from 'node:assert'
-import {
-  connectionLost,
-  transaction,
-  type Database,
-  type Queryable,
-  type Transaction,
-} from '../../db/database.ts'
+import { connectionLost, forAll, transaction, type Database, type Transaction } from '../../db/database.ts'
+import { ownCustomers } from '../../db/parts.ts'
 import { customerName, eachAlone, inParts, RecordFailure } from '../../db/each-alone.ts'
 import type { Moment } from '../../db/ids.ts'
 import type { Context } from '../context.ts'
@@ -20,7 +15,7 @@ import { isRetryable } from '../../money/movements/queue.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { selectFreezes } from '../../money/records/freezes.ts'
 import { isPayable } from '../../money/records/destination-address.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
+import { pricesIn } from '../../rails/context.ts'
 import {
   objectionToOrder,
   type Orchestration,
@@ -50,35 +45,24 @@ interface ClaimedOrchestration {
 /** The context of payouts. Without `macs`, their withdrawals are never signed. */
 type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 'macs' | 'govern'>
 
-/** On a cluster, pools beside those of the customers. */
-interface Elsewhere {
-  /** Finds the customers that have work (`Node.hints`). */
-  hints: Queryable
-  shared: Database
-}
-
 /**
- * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API
- * behaviour, Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the
- * orchestrations, posts the transfers and records the results. So any number of workers can share the work, and a crash
- * leaves all of it or nothing. The transaction that ends a destination transfer also ends its orchestration
- * (rails/payouts/record-steps.ts). Returns the number of advanced orchestrations. Throws failures after all other work is done.
+ * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API behaviour,
+ * Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the orchestrations, posts
+ * the transfers and records the results. So any number of workers can share the work, and a crash leaves all of it or
+ * nothing. The transaction that ends a destination transfer also ends its orchestration (rails/payouts/record-steps.ts).
+ * Returns the number of advanced orchestrations. Throws failures after all other work is done.
  */
-export async function runOrchestrations(
-  db: Database,
-  context: PayoutContext,
-  { hints, shared }: Elsewhere = { hints: db, shared: db },
-): Promise<number> {
-  const { rows } = await hints.query<{ customer_id: string }>(TO_DO)
+export async function runOrchestrations(db: Database, context: PayoutContext): Promise<number> {
+  const { rows } = await ownCustomers(db).query<{ customer_id: string }>(TO_DO)
   let moved = 0
   const payCustomer = async ({ customer_id }: { customer_id: string }) => {
-    const prices = await usdPrices(shared, context.settings.mode === 'sandbox')
-    const costs = await costsOf({ db, shared }, customer_id, context)
+    const prices = await pricesIn({ db, settings: context.settings })
+    const costs = await costsOf(db, customer_id, context)
     const failures: RecordFailure[] = []
     let claimed: string[] = []
     const pay = async (only: string[] | null) => {
-      const of = { customerId: customer_id, only, claimed: (ids: string[]) => void (claimed = ids) }
-      moved += await transaction(db, (tx) => payOut(tx, of, context, prices, costs))
+      const payouts = { customerId: customer_id, only, claimed: (ids: string[]) => void (claimed = ids) }
+      moved += await transaction(db, (tx) => payOut(tx, payouts, context, prices, costs))
       return []
     }
     try {
@@ -120,7 +104,7 @@ const destinationKeyOf = ({
  * have no cost.
  */
 async function costsOf(
-  { db, shared }: Pick<Context, 'db' | 'shared'>,
+  db: Database,
   customerId: string,
   context: Pick<Context, 'networks' | 'settings'>,
 ): Promise<Costs> {
@@ -136,7 +120,7 @@ async function costsOf(
     [customerId, [...context.networks.keys()], CLAIM_MAX, asked],
   )
   const costs = await Promise.all(
-    rows.map(async (row) => [destinationKeyOf(row), await payoutCost(shared, row, context)] as const),
+    rows.map(async (row) => [destinationKeyOf(row), await payoutCost(forAll(db), row, context)] as const),
   )
   return new Map(costs)
 }
@@ -171,9 +155,9 @@ const DETAILS = `
                          and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected,
              exists (select 1 from decided_orchestrations d
                      where d.customer_id = $1 and d.orchestration_id = o.id) as was_decided, o.mac`
-// An orchestration without a rule is paid in the transaction that creates it. Destinations over a network that is not connected
-// here wait: another worker may be connected, or this one later. Orchestrations of a frozen profile or customer also wait: the
-// freeze may be lifted, and FAILED is final.
+// An orchestration without a rule is paid in the transaction that creates it. Destinations over a network that is not
+// connected here wait: another worker may be connected, or this one later. Orchestrations of a frozen profile or customer
+// also wait: the freeze may be lifted, and FAILED is final.
 const DUE = `orchestrations o
       where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
         and o.orchestration_rule_id is not null
@@ -233,9 +217,9 @@ async function payOut(
   const locked = await claim(tx, customerId, context, only)
   onClaim(locked.map(({ orchestration }) => orchestration.id))
   // Without its cost, the platform would pay what the network takes. The next round asks for it.
-  const claimed = locked.filter((one) => !lacksCost(one, context, costs))
+  const claimed = locked.filter((run) => !lacksCost(run, context, costs))
   if (claimed.length === 0) return 0
-  const movements = claimed.map((one) => movementOf(one, context, prices, costs))
+  const movements = claimed.map((run) => movementOf(run, context, prices, costs))
   const { outcomes, now } = await post(tx, customerId, movements, {
     macs: context.macs,
     govern: context.govern,

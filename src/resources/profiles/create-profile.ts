@@ -12,7 +12,6 @@ import { transaction } from '../../db/database.ts'
 import { Closed } from '../../contract/fields.ts'
 import { requireRoom } from '../../money/records/record-limits.ts'
 
-/** Creates a profile (API behaviour, Profiles). Its nickname is unique among the customer's. */
 export const createProfile = operation({
   method: 'POST',
   url: '/v2/profiles',

@@ -1,35 +1,28 @@
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   DESTINATION,
   everyTable,
   fund,
   newCustomer,
-  startTestService,
   withdrawalOf,
-  type TestCustomer,
-  type TestService,
+  ownTestService,
+  newProfile,
 } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
 import { standingBeside } from '../../money/records/standing.ts'
 import { verify } from '../../money/verify/verify.ts'
 
-let service: TestService
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  await fund(customer, '1000')
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
+await fund(customer, '1000')
 
 async function post<T extends object = { id: string }>(url: string, body: object): Promise<T> {
   const answer = await customer.call<T>('POST', url, body)
   if (answer.status !== 200) throw new Error(`${url}: ${JSON.stringify(answer.body)}`)
   return answer.body
 }
-const newProfile = async () => (await post('/v2/profiles', { nickname: crypto.randomUUID() })).id
 const deactivate = (id: string) => customer.call('PUT', `/v2/profiles/${id}/deactivate`)
 const move = (from_profile_id: string, to_profile_id: string, amount = '10') =>
   customer.call('POST', '/v2/transfer/internal', { asset: 'USD', amount, from_profile_id, to_profile_id })
@@ -48,7 +41,7 @@ const instructionsOf = (profile_id: string) => ({ profile_id, fiat_network: 'WIR
 
 describe('Deactivate Profile', () => {
   test('a profile that is empty and not in use is deactivated once; it stays in the list', async () => {
-    const id = await newProfile()
+    const id = await newProfile(customer)
     const { status, body } = await deactivate(id)
     expect(status).toBe(200)
     expect(body).toMatchObject({ id, type: 'NORMAL', deactivated_at: expect.any(String) as string })
@@ -108,7 +101,7 @@ describe('Deactivate Profile', () => {
         'pays to it',
       ],
     ])('%s', async (_, use, reason) => {
-      const id = await newProfile()
+      const id = await newProfile(customer)
       await use(id)
       const before = await everyTable(service.db)
       const { status, body } = await deactivate(id)
@@ -121,7 +114,7 @@ describe('Deactivate Profile', () => {
   })
 
   test('a deactivated profile gets no withdrawals, addresses, instructions, rules or transfers', async () => {
-    const id = await newProfile()
+    const id = await newProfile(customer)
     await deactivate(id)
     const before = await everyTable(service.db)
     const orchestration = {
@@ -161,7 +154,7 @@ describe('Deactivate Profile', () => {
   })
 
   test('a deposit after the deactivation is credited, and an internal transfer moves it out', async () => {
-    const id = await newProfile()
+    const id = await newProfile(customer)
     const { memo_id } = await post<{ memo_id: string }>(
       '/v2/transfer/fiat-deposit-instructions',
       instructionsOf(id),
@@ -189,7 +182,7 @@ describe('Deactivate Profile', () => {
 
   test('a concurrent transfer to the profile is posted before the deactivation or refused', async () => {
     for (let round = 1; round <= 10; round++) {
-      const id = await newProfile()
+      const id = await newProfile(customer)
       // Both requests lock this balance of 0.
       await move(customer.profile_id, id, '1')
       await move(id, customer.profile_id, '1')
@@ -202,7 +195,7 @@ describe('Deactivate Profile', () => {
   })
 
   test('a movement reads only the deactivated profiles that it names, however many there are', async () => {
-    const [named, other] = [await newProfile(), await newProfile()]
+    const [named, other] = [await newProfile(customer), await newProfile(customer)]
     await deactivate(named)
     await deactivate(other)
     const deactivatedAmong = (...profiles: string[]) =>
@@ -225,7 +218,7 @@ describe('Deactivate Profile', () => {
           ruleOf(customer.profile_id, { source_asset: 'USDG', destination: { profile: { profile_id: id } } }),
       ],
     ])('%s', async (_where, rule) => {
-      const id = await newProfile()
+      const id = await newProfile(customer)
       // The operation does the same: it locks the profile, checks whether it is in use, and then writes.
       const deactivation = await service.db.connect()
       try {

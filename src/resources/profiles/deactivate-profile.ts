@@ -13,10 +13,6 @@ import {
 } from '../../money/records/profile.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 
-/**
- * Deactivates a profile that is empty and not in use (API behaviour, Profiles). Deposits that arrive later are still
- * credited, and an internal transfer takes them out: no money is lost. A repeat changes nothing.
- */
 export const deactivateProfile = operation({
   method: 'PUT',
   url: '/v2/profiles/:id/deactivate',

@@ -7,7 +7,6 @@ import { problem } from '../../contract/problems.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 import { Balance, selectBalances } from './list-balances.ts'
 
-/** Reads a profile's balance of one asset (API behaviour, Profiles): 0 for an asset it never held, 404 for an unknown asset. */
 export const getBalance = operation({
   method: 'GET',
   url: '/v2/profiles/:id/balances/:asset',

@@ -5,7 +5,7 @@ import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp } from '../
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Database } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { knownMoment } from '../../http/require-horizon.ts'
 import { operation } from '../operation.ts'
 

@@ -5,7 +5,7 @@ import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
-import { microsOf, microsToTimestamp } from '../../http/lists.ts'
+import { microsOf, microsToTimestamp } from '../../http/time-bounds.ts'
 import { knownMoment } from '../../http/require-horizon.ts'
 import { readOperation } from '../operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
@@ -16,10 +16,6 @@ export const Balance = NamedObject('Balance', {
   trading: Amount('Amount held by open orders. Always 0, because there are no orders.'),
 })
 
-/**
- * Lists a profile's balances (API behaviour, Profiles): every asset it has ever held, by symbol; as they are, or as they
- * were at a moment.
- */
 export const listBalances = readOperation({
   url: '/v2/profiles/:id/balances',
   scope: 'funding:read_profile',

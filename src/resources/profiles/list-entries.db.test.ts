@@ -1,6 +1,6 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SEED } from '../../../test/seed.ts'
 import { credit, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
@@ -28,10 +28,7 @@ interface Listed {
 }
 
 const service = await sharedTestService()
-let customer: TestCustomer
-beforeAll(async () => {
-  customer = await newCustomer(service)
-})
+const customer = await newCustomer(service)
 
 const path = (owner: TestCustomer, query = '') => `/v2/profiles/${owner.profile_id}/entries${query}`
 

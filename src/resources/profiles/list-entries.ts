@@ -2,32 +2,13 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import {
-  Amount,
-  AssetSymbol,
-  Closed,
-  Filter,
-  NamedObject,
-  OneOf,
-  Timestamp,
-  Uuid,
-} from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Filter, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import type { Database } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
-import {
-  listReply,
-  MICROS,
-  microsToTimestamp,
-  pageOf,
-  pageParameters,
-  pageReply,
-  readPage,
-  timeBounds,
-  timeRange,
-  type PageRequest,
-} from '../../http/lists.ts'
-import { operation } from '../operation.ts'
+import { pageParameters, type PageRequest } from '../../http/lists.ts'
+import { MICROS, microsToTimestamp, type TimeRange } from '../../http/time-bounds.ts'
+import { listOperation } from '../list-operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 
 /** One change of a profile's balance, as the ledger has recorded it. Entries are never changed or deleted. */
@@ -52,8 +33,7 @@ const BalanceEntry = NamedObject('BalanceEntry', {
 })
 type BalanceEntry = Static<typeof BalanceEntry>
 
-export const listEntries = operation({
-  method: 'GET',
+export const listEntries = listOperation({
   url: '/v2/profiles/:id/entries',
   scope: 'funding:read_profile',
   tag: 'Profiles',
@@ -62,27 +42,22 @@ export const listEntries = operation({
     "Lists the changes of a profile's balances, newest first: the ledger's own history, with the balance after each change.",
   example: { params: { id: EXAMPLE.profile_id }, query: { assets: ['USD'], limit: 10 } },
   params: Type.Object({ id: Uuid('Profile id.') }),
-  query: Closed({
-    assets: Filter(AssetSymbol, 'Filter by assets.'),
-    ...timeBounds('created_at'),
-    ...pageParameters,
-  }),
-  reply: listReply(BalanceEntry),
+  list: 'entries of',
+  item: BalanceEntry,
+  parameters: { assets: Filter(AssetSymbol, 'Filter by assets.') },
+  page: pageParameters,
   problems: ['not-found'],
-  async run({ params, query, customerId, db }) {
+  check({ params, query, customerId, db }) {
     requireKnownAssets('assets', query.assets)
-    await requireProfile(db, customerId, params.id)
-    const page = pageOf(`entries of ${params.id}`, query, [MICROS, /^[A-Z0-9]{1,16}$/, /^\d{1,19}$/])
-    const rows = await readPage(db, page, timeRange(query, 'created_at'), (created) =>
-      selectEntries(db, customerId, params.id, { assets: query.assets, created }, page),
-    )
-    return pageReply(
-      rows,
-      page,
-      ({ created_at, asset, version }) => [String(momentAt(created_at).micros), asset, version],
-      entryToWire,
-    )
+    return requireProfile(db, customerId, params.id)
   },
+  read: ({ params, query, customerId, db }, page, created) =>
+    selectEntries(db, customerId, params.id, { assets: query.assets, created }, page),
+  key: {
+    of: ({ created_at, asset, version }) => [String(momentAt(created_at).micros), asset, version],
+    shape: [MICROS, /^[A-Z0-9]{1,16}$/, /^\d{1,19}$/],
+  },
+  toWire: entryToWire,
 })
 
 interface EntryRow extends Omit<BalanceEntry, 'sequence'> {
@@ -103,7 +78,7 @@ async function selectEntries(
   db: Database,
   customerId: string,
   profileId: string,
-  { assets, created }: { assets: string[] | undefined; created: ReturnType<typeof timeRange> },
+  { assets, created }: { assets: string[] | undefined; created: TimeRange },
   { descending, after, limit }: PageRequest,
 ): Promise<EntryRow[]> {
   const direction = descending ? 'desc' : 'asc'

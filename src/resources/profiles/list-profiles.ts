@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import { Profile, PROFILE_COLUMNS, profileToWire } from '../../money/records/profile.ts'
 
 export const listProfiles = listOperation({
@@ -8,7 +8,7 @@ export const listProfiles = listOperation({
   tag: 'Profiles',
   summary: 'List Profiles',
   description: "Lists the customer's profiles, newest first.",
-  example: { limit: 10 },
+  example: { query: { limit: 10 } },
   list: 'profiles',
   item: Profile,
   select: `select ${PROFILE_COLUMNS} from profiles`,

@@ -1,22 +1,12 @@
-import { beforeAll, describe, expect, test } from 'vitest'
-import {
-  credit,
-  everyTable,
-  newCustomer,
-  sharedTestService,
-  type TestCustomer,
-} from '../../../test/support.ts'
+import { describe, expect, test } from 'vitest'
+import { credit, everyTable, newCustomer, sharedTestService } from '../../../test/support.ts'
 import type { Profile } from '../../money/records/profile.ts'
 
 const PROFILES = '/v2/profiles'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-let other: TestCustomer
-beforeAll(async () => {
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-})
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
 
 async function newProfile(changes: object = {}): Promise<Profile> {
   const body = { nickname: crypto.randomUUID(), ...changes }

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Closed, Timestamp } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { transaction } from '../../db/database.ts'
+import { forAll, transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { ClockInUse, ClockNotMoved } from '../../db/sandbox-clock.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
@@ -30,7 +30,7 @@ export const advanceSandboxClock = operation({
   example: { bodies: { 'An hour': { advance: 'PT1H' } } },
   reply: Type.Object({ now: Timestamp('The time of the sandbox.') }),
   problems: ['unavailable'],
-  async run({ body: { advance }, origin, shared, advanceClock }) {
+  async run({ body: { advance }, origin, db, advanceClock }) {
     if (advanceClock === undefined) throw problem.forbidden('this sandbox was not started by bursar serve')
     const now = await advanceClock(advance).catch((error: unknown) => {
       if (error instanceof RangeError) throw problem.badRequest(`advance: ${error.message}`, 'advance')
@@ -39,7 +39,7 @@ export const advanceSandboxClock = operation({
       throw error
     })
     const record = audited(origin, 'deployment.advance_clock', 'clock', { after: { now } })
-    await transaction(shared, (tx) => recordNow(tx, PLATFORM_ID, record))
+    await transaction(forAll(db), (tx) => recordNow(tx, PLATFORM_ID, record))
     return { now }
   },
 })

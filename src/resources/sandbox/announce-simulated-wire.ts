@@ -1,5 +1,5 @@
 import type { Origin } from '../../contract/actor.ts'
-import { transaction, type Database } from '../../db/database.ts'
+import { forAll, transaction, type Database } from '../../db/database.ts'
 import type { DepositPlace } from '../../money/movements/deposit.ts'
 import type { MagicDeposit } from '../../networks/simulated/magic-amounts.ts'
 import { receiveWire } from '../../networks/simulated/wires.ts'
@@ -11,14 +11,14 @@ import { announceWire } from '../../rails/wires/pending-wires.ts'
  * between, the bank's wire ends without a transfer.
  */
 export async function announceSimulatedWire(
-  { db, shared }: { db: Database; shared: Database },
+  db: Database,
   customer_id: string,
   wire: { profile_id: string; asset: string; minor: bigint; place?: DepositPlace; memo?: string },
   outcome: MagicDeposit,
   origin: Origin,
 ): Promise<string> {
   const { profile_id, asset, minor, place, memo } = wire
-  const reference = await receiveWire(shared, {
+  const reference = await receiveWire(forAll(db), {
     ...{ customer_id, profile_id, asset, minor: minor.toString(), sentBack: outcome === 'FAILED_LATER' },
     ...(place && { place }),
     ...(memo !== undefined && { memo }),

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
 import { Closed, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { scopesOf } from '../../contract/scopes.ts'
-import { transaction } from '../../db/database.ts'
+import { forAll, transaction } from '../../db/database.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { operation } from '../operation.ts'
 
@@ -32,10 +32,10 @@ export const createSandboxCustomer = operation({
     base_url: Type.String({ description: 'Where the API is.' }),
     token_url: Type.String({ description: 'Where the client takes its access tokens.' }),
   }),
-  run({ body: { name = 'Sandbox customer' }, origin, shared, settings, rowMacs, baseUrl }) {
+  run({ body: { name = 'Sandbox customer' }, origin, db, settings, rowMacs, baseUrl }) {
     if (settings.oauthIssuer !== undefined)
       throw problem.badRequest(`access tokens come from ${settings.oauthIssuer}: create the client there`)
-    return transaction(shared, async (tx) => {
+    return transaction(forAll(db), async (tx) => {
       const created = await createCustomer(tx, name)
       const { customer_id } = created
       const client = await createApiClient(tx, rowMacs, customer_id, SCOPES, { name })

@@ -5,27 +5,14 @@
  * 3. a refused request changes nothing.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  approve,
-  entriesOf,
-  everyTable,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { approve, entriesOf, newCustomer, ownTestService, newProfile } from '../../../test/support.ts'
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { DepositAddress } from '../../money/records/deposit-address.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
-import { addressFromBytes } from '../../contract/addresses/addresses.ts'
+import { A_UUID, A_TIME } from '../../../test/matchers.ts'
 
-const A_UUID = expect.stringMatching(
-  /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/,
-) as string
-const A_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
-const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 const HASHES = {
   evm: /^0x[0-9a-f]{64}$/,
   bitcoin: /^[0-9a-f]{64}$/,
@@ -33,26 +20,11 @@ const HASHES = {
   solana: /^[1-9A-HJ-NP-Za-km-z]{86,88}$/,
 }
 
-let service: TestService
-let customer: TestCustomer
-let other: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-})
-afterAll(async () => {
-  expect((await verify(service.db)).disagreements).toEqual([])
-  await service.close()
-})
+const service = await ownTestService()
+const customer = await newCustomer(service)
+afterAll(async () => expect((await verify(service.db)).disagreements).toEqual([]))
 
 const urlOf = (profile_id: string) => `/v2/sandbox/profiles/${profile_id}/deposit`
-
-/** Creates a profile without deposits. */
-async function newProfile(): Promise<string> {
-  const { body } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: randomUUID() })
-  return body.id
-}
 
 async function newAddress(profile_id: string, changes: object = {}): Promise<DepositAddress> {
   const answer = await customer.call<DepositAddress>('POST', '/v2/transfer/deposit-addresses', {
@@ -106,7 +78,7 @@ describe('Deposit To Sandbox Profile', () => {
     test.each(ASSETS.filter(({ kind }) => kind === 'fiat').map(({ symbol }) => symbol))(
       '%s arrives by wire, from the bank',
       async (asset) => {
-        const profile_id = await newProfile()
+        const profile_id = await newProfile(customer)
         const transfer = await deposited(profile_id, { asset, amount: '10.50' })
         expect(transfer).toEqual({ ...recordOf(profile_id, asset, '10.5'), type: 'WIRE_DEPOSIT' })
         expect(await entriesOf(service.db, transfer.id)).toEqual([
@@ -122,7 +94,7 @@ describe('Deposit To Sandbox Profile', () => {
         (Object.keys(networks) as CryptoNetwork[]).map((network) => [symbol, network] as const),
       ),
     )('%s over %s comes from custody on that network', async (asset, crypto_network) => {
-      const profile_id = await newProfile()
+      const profile_id = await newProfile(customer)
       const body = { asset, amount: '.25', crypto_network }
       const [first, second] = [await deposited(profile_id, body), await deposited(profile_id, body)]
       expect(first).toEqual({
@@ -179,7 +151,7 @@ describe('Deposit To Sandbox Profile', () => {
         account: { identity_id },
       })
       const owner = { identity_id, account_id: account.id as string, metadata: { order: '1041', '': '' } }
-      const profile_id = await newProfile()
+      const profile_id = await newProfile(customer)
       const { address } = await newAddress(profile_id, { ...owner, ref_id: randomUUID() })
       const transfer = await deposited(profile_id, {
         asset: 'USDP',
@@ -239,7 +211,7 @@ describe('Deposit To Sandbox Profile', () => {
     ] as const)(
       'that converts credits %s over %s, an amount of %s, as USD',
       async (asset, crypto_network, sent, amount) => {
-        const profile_id = await newProfile()
+        const profile_id = await newProfile(customer)
         const { address: crypto_address } = await newAddress(profile_id, {
           crypto_network,
           conversion_target_asset: 'USD',
@@ -276,7 +248,7 @@ describe('Deposit To Sandbox Profile', () => {
     ] as const)(
       '%s is credited without conversion: %s',
       async (_, asset, crypto_network, amount, conversion_target_asset) => {
-        const profile_id = await newProfile()
+        const profile_id = await newProfile(customer)
         const { address } = await newAddress(profile_id, { crypto_network, conversion_target_asset })
         const body = { asset, amount, crypto_network, crypto_address: address }
         const transfer = await deposited(profile_id, body)
@@ -289,107 +261,5 @@ describe('Deposit To Sandbox Profile', () => {
         expect(await balances(profile_id)).toEqual({ [asset]: amount })
       },
     )
-  })
-
-  describe('a deposit is refused and changes nothing:', () => {
-    let theirs: string
-    let anothers: string
-    beforeAll(async () => {
-      const stranger = await other.call<DepositAddress>('POST', '/v2/transfer/deposit-addresses', {
-        profile_id: other.profile_id,
-        crypto_network: 'ETHEREUM',
-      })
-      theirs = stranger.body.address
-      anothers = (await newAddress(await newProfile())).address
-    })
-
-    type Refusal = [what: string, status: number, detail: string, body: () => object]
-    test.each<Refusal>([
-      ['an unknown asset', 400, 'asset DOGE is unknown', () => ({ asset: 'DOGE' })],
-      ['an amount of zero', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
-      ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ asset: 'USD', amount: '.001' })],
-      [
-        'more decimals than the asset has on the network',
-        400,
-        'amount has more than 6 decimals, the maximum for USDP',
-        () => ({ crypto_network: 'SOLANA', amount: '1.0000001' }),
-      ],
-      [
-        'a network that does not carry the asset',
-        400,
-        'crypto_network BITCOIN does not support USDP',
-        () => ({ crypto_network: 'BITCOIN' }),
-      ],
-      [
-        'fiat over a network',
-        400,
-        'crypto_network ETHEREUM does not support USD',
-        () => ({ asset: 'USD', crypto_network: 'ETHEREUM' }),
-      ],
-      [
-        'an address without its network',
-        400,
-        'crypto_address needs crypto_network',
-        () => ({ crypto_address: anothers }),
-      ],
-      [
-        'an address that is invalid on the network',
-        400,
-        'crypto_address is not an address of SOLANA',
-        () => ({ crypto_network: 'SOLANA', crypto_address: anothers }),
-      ],
-      [
-        'an address that no customer was given',
-        404,
-        'crypto_address',
-        () => ({
-          crypto_network: 'ETHEREUM',
-          crypto_address: addressFromBytes('ETHEREUM', Buffer.alloc(32, 7)),
-        }),
-      ],
-      [
-        "another customer's address",
-        404,
-        'crypto_address',
-        () => ({ crypto_network: 'ETHEREUM', crypto_address: theirs }),
-      ],
-      [
-        "another profile's address",
-        404,
-        'crypto_address',
-        () => ({ crypto_network: 'ETHEREUM', crypto_address: anothers }),
-      ],
-    ])('%s', async (_, status, detail, body) => {
-      const before = await everyTable(service.db)
-      const answer = await customer.call('POST', urlOf(customer.profile_id), {
-        asset: 'USDP',
-        amount: '1',
-        ...body(),
-      })
-      expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(detail) as string } })
-      expect(await everyTable(service.db)).toEqual(before)
-    })
-
-    test("an unknown profile, or another customer's profile", async () => {
-      const before = await everyTable(service.db)
-      for (const id of [NOBODY, other.profile_id]) {
-        const answer = await customer.call('POST', urlOf(id), { asset: 'USD', amount: '1' })
-        expect(answer).toMatchObject({ status: 404, body: { detail: `profile ${id} not found` } })
-      }
-      expect(await everyTable(service.db)).toEqual(before)
-    })
-  })
-
-  test('the operation does not exist in live mode', async () => {
-    const live = await startTestService({ BURSAR_MODE: 'live' })
-    try {
-      const { call, profile_id } = await newCustomer(live)
-      const before = await everyTable(live.db)
-      const answer = await call('POST', urlOf(profile_id), { asset: 'USD', amount: '1' })
-      expect(answer).toMatchObject({ status: 404, body: { type: 'about:blank' } })
-      expect(await everyTable(live.db)).toEqual(before)
-    } finally {
-      await live.close()
-    }
   })
 })

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { findAsset, type Asset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Origin } from '../../contract/actor.ts'
-import { transaction, type Database } from '../../db/database.ts'
+import { forAll, transaction, type Database } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../audit/audit.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
@@ -14,7 +14,7 @@ import { problem } from '../../contract/problems.ts'
 import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { deposit, type Deposit } from '../../money/movements/deposit.ts'
-import { selectDepositAddress, type DepositAddressRow } from '../../money/records/deposit-address.ts'
+import { selectDepositAddress } from '../../money/records/deposit-address.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type { Networks } from '../../networks/network.ts'
@@ -25,6 +25,7 @@ import { audited } from '../../audit/audited.ts'
 import { showDeposits } from '../../rails/deposits/see-deposits.ts'
 import { announceSimulatedWire } from './announce-simulated-wire.ts'
 import { requireDepositable, requireNoRefId } from './deposit-limit.ts'
+import type { DepositAddressRow } from '../../networks/deposit-addresses.ts'
 
 const DepositBody = Closed({
   asset: AssetSymbol,
@@ -40,7 +41,6 @@ const DepositBody = Closed({
   ),
 })
 
-/** Deposits to a profile (API behaviour, Sandbox): a wire for fiat, else an incoming crypto transaction. */
 export const depositToProfile = operation({
   method: 'POST',
   url: '/v2/sandbox/profiles/:id/deposit',
@@ -64,7 +64,7 @@ export const depositToProfile = operation({
   },
   reply: Type.Object({ activity_id: Uuid('Id of the transfer.') }),
   problems: ['exceed-precision', 'unsupported-network', 'not-found', 'already-exists', 'unavailable'],
-  async run({ params, body, customerId, origin, db, shared, ledger, networks }) {
+  async run({ params, body, customerId, origin, db, ledger, networks }) {
     const asset = findAsset(body.asset)
     if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`, 'asset')
     const network = networkOf(asset, body.crypto_network, networks)
@@ -83,7 +83,7 @@ export const depositToProfile = operation({
       if (outcome !== undefined) {
         requireNoRefId(body.ref_id)
         return {
-          activity_id: await announceSimulatedWire({ db, shared }, customerId, arrived, outcome, origin),
+          activity_id: await announceSimulatedWire(db, customerId, arrived, outcome, origin),
         }
       }
       const wire: Deposit = {
@@ -100,11 +100,11 @@ export const depositToProfile = operation({
       body.crypto_address === undefined
         ? undefined
         : await requireOwnAddress(db, customerId, params.id, network, body.crypto_address)
-    const prices = await usdPrices(shared, true)
+    const prices = await usdPrices(db, true)
     if (place !== undefined && outcome !== undefined) {
       requireNoRefId(body.ref_id)
       const paid = { asset: asset.symbol, amount: MAGIC_AMOUNTS[outcome], address: place.address }
-      return { activity_id: await showDeposit({ db, shared }, origin, network, paid, { outcome, prices }) }
+      return { activity_id: await showDeposit(db, origin, network, paid, { outcome, prices }) }
     }
     const { transfer } = await ledger.submit(
       customerId,
@@ -141,7 +141,7 @@ const PENDING_RETRY_SECONDS = 60
  * process dies before the broadcast, the deposit fails, because the chain does not have it.
  */
 async function showDeposit(
-  { db, shared }: { db: Database; shared: Database },
+  db: Database,
   origin: Origin,
   network: CryptoNetwork,
   paid: { asset: string; amount: string; address: string },
@@ -159,7 +159,7 @@ async function showDeposit(
     recordChanges(tx, shown.customer_id, now, [audited(origin, 'transfer.create', shown.transfer_id)])
     return shown.transfer_id
   })
-  await broadcast(shared)
+  await broadcast(forAll(db))
   return id
 }
 

@@ -30,7 +30,6 @@ const InitiateFiatDepositBody = Closed({
   ),
 })
 
-/** Initiate Sandbox Fiat Deposit (API behaviour, Sandbox): a wire arrives and the profile that owns its memo is credited. */
 export const initiateFiatDeposit = operation({
   method: 'POST',
   url: '/v2/sandbox/fiat-deposits',
@@ -64,15 +63,7 @@ export const initiateFiatDeposit = operation({
   reply: Closed({}),
   replyHeaders: Closed({ 'Bursar-Transfer-Id': Uuid('The transfer that the wire became.') }),
   problems: ['not-found', 'already-exists', 'unavailable'],
-  async run({
-    body: { amount, asset, memo_id, ref_id },
-    customerId,
-    origin,
-    db,
-    shared,
-    ledger,
-    answerWith,
-  }) {
+  async run({ body: { amount, asset, memo_id, ref_id }, customerId, origin, db, ledger, answerWith }) {
     const minor = parseAmount(amount, decimalsOf(asset))!
     requireDepositable(minor, decimalsOf(asset))
     const { rows } = await db.query<InstructionsOfMemo>({
@@ -89,7 +80,7 @@ export const initiateFiatDeposit = operation({
     if (outcome !== undefined) {
       requireNoRefId(ref_id)
       const wire = { profile_id: place.profile_id, asset, minor, place, memo: memo_id }
-      const id = await announceSimulatedWire({ db, shared }, customerId, wire, outcome, origin)
+      const id = await announceSimulatedWire(db, customerId, wire, outcome, origin)
       answerWith({ 'bursar-transfer-id': id })
       return {}
     }

@@ -5,14 +5,8 @@
  * 3. a deposit of any other amount is credited before the answer, as ever;
  * 4. the worker's look names each network whose round finds something, and none where everything has ended.
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  entriesOf,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { entriesOf, newCustomer, type TestCustomer, ownTestService } from '../../../test/support.ts'
 import { hurry } from '../../../test/work-off.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { MAGIC_AMOUNTS } from '../../networks/simulated/magic-amounts.ts'
@@ -24,14 +18,12 @@ import { endSimulatedWires } from '../../rails/wires/pending-wires.ts'
 import { seeDepositsOn } from '../../rails/deposits/see-deposits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { verify } from '../../money/verify/verify.ts'
+import { refusedWith } from '../../../test/matchers.ts'
+import { availableOf } from '../../../test/payouts.ts'
 
-let service: TestService
 let customer: TestCustomer
 let address: string
-beforeAll(async () => {
-  service = await startTestService({ BURSAR_SIMULATED_CONFIRMATION_MS: '60000' })
-})
-afterAll(() => service.close())
+const service = await ownTestService({ BURSAR_SIMULATED_CONFIRMATION_MS: '60000' })
 beforeEach(async () => {
   customer = await newCustomer(service)
   const { body } = await customer.call<DepositAddress>('POST', '/v2/transfer/deposit-addresses', {
@@ -79,9 +71,7 @@ async function deposit(amount: string, changes: object = {}): Promise<string> {
 }
 
 const read = async (id: string) => (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
-const available = async (asset = 'USDP') =>
-  (await customer.call<{ available: string }>('GET', `/v2/profiles/${customer.profile_id}/balances/${asset}`))
-    .body.available
+const available = (asset = 'USDP') => availableOf(customer, asset)
 const eventsOf = async (id: string) =>
   (await customer.call<{ items: { type: string }[] }>('GET', `/v2/events?object_id=${id}`)).body.items.map(
     ({ type }) => type.split('.').at(-1),
@@ -186,10 +176,7 @@ describe('over a simulated network,', () => {
     const refused = await customer.call('POST', `/v2/sandbox/profiles/${customer.profile_id}/deposit`, {
       ...{ asset: 'USDP', amount: '9000.01', crypto_network: 'ETHEREUM', crypto_address: address },
     })
-    expect(refused).toMatchObject({
-      status: 429,
-      body: { detail: expect.stringContaining('are PENDING') as string },
-    })
+    expect(refused).toMatchObject(refusedWith(429, 'are PENDING'))
     const { rows } = await service.db.query<{ count: string }>(
       `select count(*)::text as count from simulated_chain where arrives and dropped_at is null`,
     )

@@ -2,10 +2,6 @@ import { Closed } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { operation } from '../operation.ts'
 
-/**
- * Empties the sandbox (API behaviour, Sandbox): the service stops, deletes every record of every customer, and begins with the
- * demo again. The demo's API client keeps its id and secret.
- */
 export const resetSandbox = operation({
   method: 'POST',
   url: '/v2/sandbox/reset',

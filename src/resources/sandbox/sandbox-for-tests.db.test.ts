@@ -6,15 +6,9 @@
  * 4. a wire's answer names its transfer;
  * 5. live mode has none of this.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { CLUSTER } from '../../../test/cluster.ts'
-import {
-  newCustomer,
-  startTestService,
-  MASTER_KEY,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { newCustomer, startTestService, MASTER_KEY, ownTestService } from '../../../test/support.ts'
 import { verify } from '../../money/verify/verify.ts'
 
 interface Credentials {
@@ -25,18 +19,10 @@ interface Credentials {
   token_url: string
 }
 
-let service: TestService
-let address: string
-let customer: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  address = await service.app.listen({ host: '127.0.0.1', port: 0 })
-  customer = await newCustomer(service)
-})
-afterAll(async () => {
-  expect((await verify(service.db)).disagreements).toEqual([])
-  await service.close()
-})
+const service = await ownTestService()
+const address = await service.app.listen({ host: '127.0.0.1', port: 0 })
+const customer = await newCustomer(service)
+afterAll(async () => expect((await verify(service.db)).disagreements).toEqual([]))
 
 async function tokenOf({ client_id, client_secret }: Pick<Credentials, 'client_id' | 'client_secret'>) {
   const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret })
@@ -101,6 +87,7 @@ describe('Create Sandbox Customer', () => {
   })
 })
 
+// What falls due then is shown by sandbox-clock.program.test.ts, with a worker.
 describe('Reset Sandbox', () => {
   test('is refused where nothing can start the service again', async () => {
     const { status, body } = await customer.call<{ detail: string }>('POST', '/v2/sandbox/reset')
@@ -111,7 +98,6 @@ describe('Reset Sandbox', () => {
   })
 })
 
-// What falls due then is shown by sandbox-clock.program.test.ts, with a worker.
 describe('Advance Sandbox Clock', () => {
   test.skipIf(CLUSTER.length > 0)(
     'answers the time and records who moved it; the audit log of the platform has it',

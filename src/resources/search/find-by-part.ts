@@ -14,7 +14,7 @@ const NAME_BEGINNING = /...|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana
 /**
  * `$2` and `$3`: the lowest and highest id; `$4`: a pattern of ids; `$5` and `$6`: the beginnings of hashes and addresses;
  * `$7`: a pattern of either, in lower case; `$8`: an expression of names; `$9` and `$10`: an amount, and its asset;
- * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched. What is null finds nothing.
+ * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched. Null finds nothing.
  *
  * A beginning is a range of an index: `U+10FFFF` is the last character of Unicode. The newest of the last hash or address
  * in that range are read, so that a beginning of many names reads no more than the limit.
@@ -150,12 +150,12 @@ function idsFrom(prefix: string): { lowest: string; highest: string } | undefine
 function beginningsOf(prefix: string): string[] {
   const [, digits] = /^0x([0-9a-f]{6})[0-9a-f]*$/i.exec(prefix) ?? []
   if (digits === undefined) return [prefix]
-  let all = ['0x']
+  let beginnings = ['0x']
   for (const digit of digits)
-    all = all.flatMap((one) =>
-      [...new Set([digit.toLowerCase(), digit.toUpperCase()])].map((way) => one + way),
+    beginnings = beginnings.flatMap((beginning) =>
+      [...new Set([digit.toLowerCase(), digit.toUpperCase()])].map((way) => beginning + way),
     )
-  return all
+  return beginnings
 }
 
 /** Text in capitals: ß and ẞ are SS, ς is Σ, and both ways to write É are one. İ is I. */

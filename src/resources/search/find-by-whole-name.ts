@@ -5,7 +5,7 @@ import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { bankReference } from '../../money/records/bank-wires.ts'
 
-/** Finds records by any of their whole names: id, `ref_id`, hash, address, memo or the bank's reference. Each look-up is by an index. */
+/** Finds records by a whole name, each by an index: id, `ref_id`, hash, address, memo or the bank's reference. */
 
 export const FOUND_TYPES = {
   transfer: 'transfer:read_transfer',

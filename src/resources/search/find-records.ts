@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
-import type { RowMacs, SealedName } from '../../audit/row-macs.ts'
+import type { RowMacs, SealedName } from '../../audit/sealed-rows.ts'
 import { findByPart } from './find-by-part.ts'
 import { findByWholeName, FOUND_MAX, FOUND_TYPES, type FoundRow } from './find-by-whole-name.ts'
 
@@ -68,7 +68,7 @@ export async function findRecords(
     ...(await findByPart(db, customerId, text, types)),
   ]
   const distinct = found.filter(
-    ({ type, id }, index) => found.findIndex((one) => one.type === type && one.id === id) === index,
+    ({ type, id }, index) => found.findIndex((record) => record.type === type && record.id === id) === index,
   )
   const genuine = new Set(distinct.filter(({ type }) => SEALED[type] === undefined))
   for (const [type, table] of Object.entries(SEALED)) {

@@ -1,30 +1,21 @@
 /* One search finds a record by each of its names, and nothing of a type that the token may not read. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   ROW_MACS,
-  caller,
   fund,
-  fetchToken,
   newCustomer,
-  startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  ownTestService,
+  callerWith,
 } from '../../../test/support.ts'
 import { hurry, workOff } from '../../../test/work-off.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
 
-let service: TestService
-let customer: TestCustomer
-let other: TestCustomer
-
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-  await fund(customer, '1000')
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
+const other = await newCustomer(service)
+await fund(customer, '1000')
 
 type Found = {
   type: string
@@ -233,8 +224,7 @@ describe('Search Records', () => {
       for (const q of ['12 345.6', '12\u202f345.6 USD', '12,345.6'])
         expect(await search(q, own.call), q).toMatchObject([{ amount: '12345.6' }])
       // The name of a profile is told to those who may read profiles.
-      const client = await createApiClient(service.db, ROW_MACS, own.customer_id, ['transfer:read_transfer'])
-      const call = caller(service.app, await fetchToken(service.app, client))
+      const call = await callerWith(service, own, ['transfer:read_transfer'])
       const [found] = await search('26.5', call)
       expect(found).toMatchObject({ id: payment.id, amount: '26.5', profile_id: own.profile_id })
       expect(found).not.toHaveProperty('name')
@@ -246,10 +236,7 @@ describe('Search Records', () => {
     expect(await search(customer.profile_id)).toEqual([
       expect.objectContaining({ type: 'profile', id: customer.profile_id }),
     ])
-    const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, [
-      'transfer:read_transfer',
-    ])
-    const call = caller(service.app, await fetchToken(service.app, client))
+    const call = await callerWith(service, customer, ['transfer:read_transfer'])
     expect(await search(customer.profile_id, call)).toEqual([])
   })
 

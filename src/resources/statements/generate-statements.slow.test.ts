@@ -12,19 +12,12 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { queryNodes } from '../../../test/cluster.ts'
-import { dieAtEachStep, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
+import { dieAtEachStep, FAILURES, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
 import { move, moveAt, openMovement } from '../../../test/history.ts'
 import { runs } from '../../../test/seed.ts'
-import {
-  atEnd,
-  cloneDatabase,
-  emptier,
-  everyTable,
-  TEST_ORIGIN,
-  testSettings,
-} from '../../../test/support.ts'
+import { cloneDatabase, emptier, everyTable, TEST_ORIGIN, testSettings } from '../../../test/support.ts'
 import type { TestDatabase } from '../../../test/support.ts'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { createCustomer } from '../../money/records/customer.ts'
 import {
   begin,
   commit,
@@ -34,7 +27,7 @@ import {
   transaction,
 } from '../../db/database.ts'
 import { momentAt, newId, readClock } from '../../db/ids.ts'
-import { onlyNode } from '../../db/nodes.ts'
+import { partsOf } from '../../db/parts.ts'
 import { Ledger } from '../../money/movements/queue.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { startWorker } from '../../program/worker.ts'
@@ -46,6 +39,7 @@ import { periodOf, type Period } from './period.ts'
 import { setRewardRate } from './reward-rates.ts'
 import type { Derivation } from './reward.ts'
 import { STATEMENT_COLUMNS, type StatementRow } from './statement.ts'
+import { atEnd } from '../../../test/at-end.ts'
 
 // ---------------------------------------------------------------------------------------------- the world
 
@@ -756,7 +750,7 @@ describe('the last ended month', () => {
     await move(db, customer_id, momentAt(`${name}-05T12:00:00.000000Z`), { to, minor: 1_000_000n })
     const generateAtThatMoment = async (seenTo?: string) => {
       await setClock(now)
-      return generateEndedMonths(onlyNode(db).list()[0]!, seenTo)
+      return generateEndedMonths(partsOf(db)[0]!, seenTo)
     }
 
     await setRewardRate(db, month(name).next.slice(0, 10), '0.5', TEST_ORIGIN)
@@ -779,7 +773,7 @@ describe('the last ended month', () => {
 
   test('comes after every ended month before it: each is generated once, oldest first, and paid', async () => {
     const { db, setClock } = await ownWorld('2027-01-01T00:00:00Z')
-    const [node] = onlyNode(db).list()
+    const [part] = partsOf(db)
     const told = async () => (await checkStatements(db)).map(({ result, says }) => `${result} ${says}`)
     await setRewardRate(db, '2027-11-01', '1', TEST_ORIGIN)
     const { customer_id: early, profile_id: to } = await newHolder(db)
@@ -789,7 +783,7 @@ describe('the last ended month', () => {
     await move(db, late, momentAt('2028-01-20T12:00:00.000000Z'), { to: other, minor })
     const generatedAt = async (now: string) => {
       await setClock(now)
-      return (await generateEndedMonths(node!))!.generated.map(({ ref_id }) => ref_id)
+      return (await generateEndedMonths(part!))!.generated.map(({ ref_id }) => ref_id)
     }
     const of = (customer: string, name: string) => `USDG_REWARDS-${customer}-${name}`
 
@@ -895,21 +889,18 @@ describe('with any number of simultaneous generators', () => {
     await other.end()
   })
 
-  test.each(['BEFORE', 'AFTER'] as const)(
-    'a worker that dies %s any one step changes nothing',
-    async (failure) => {
-      const { db } = await ratedWorld()
-      const expected = new Map<string, string>()
-      await dieAtEachStep(failure, 15, async (failures) => {
-        await addHolders(db, 2, expected)
-        await generateStatements(failures.database(db), PERIOD).catch(() => undefined)
-        const before = await generatedIn(db)
-        await generateStatements(db, PERIOD)
-        expect(await statementsOf(db)).toEqual(expect.arrayContaining(before))
-        await requireGenerated(db, expected)
-      })
-    },
-  )
+  test.each(FAILURES)('a worker that dies %s any one step changes nothing', async (failure) => {
+    const { db } = await ratedWorld()
+    const expected = new Map<string, string>()
+    await dieAtEachStep(failure, 15, async (failures) => {
+      await addHolders(db, 2, expected)
+      await generateStatements(failures.database(db), PERIOD).catch(() => undefined)
+      const before = await generatedIn(db)
+      await generateStatements(db, PERIOD)
+      expect(await statementsOf(db)).toEqual(expect.arrayContaining(before))
+      await requireGenerated(db, expected)
+    })
+  })
 
   test('a failure for one customer delays no other', async () => {
     const { db } = await ratedWorld()

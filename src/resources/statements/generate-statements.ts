@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { nodesOf, type Node, type Nodes } from '../../db/nodes.ts'
+import { ownCustomers, partOf, partsOf, type Part } from '../../db/parts.ts'
 import { lastPeriod, monthsSince, type Period } from './period.ts'
 import { holdRewardRates } from './reward-rates.ts'
 import { rewardOf, SECONDS_OF_A_DAY, type Day } from './reward.ts'
@@ -28,57 +28,57 @@ export interface Generated {
 export type OnStart = (count: number) => (() => void) | undefined
 
 /**
- * Generates the statements of a period (API behaviour, Statements), for all customers that held the reward asset by
- * its end, or for one customer. A statement is INITIATED, then GENERATED, each in its own transaction. So the next
- * run finishes a statement after a crash. A GENERATED statement never changes. A cluster is done node by node, because each
- * node has the clock and the locks of its customers' movements. Returns the generated statements. Throws when the period has
- * not ended or no rate was in force in it; throws other failures after all other work is done.
+ * Generates the statements of a period (API behaviour, Statements), for all customers that held the reward asset by its end,
+ * or for one customer. A statement is INITIATED, then GENERATED, each in its own transaction. So the next run finishes a
+ * statement after a crash. A GENERATED statement never changes. It goes through the parts of the database, because each has
+ * the clock and the locks of its customers' movements. Returns the generated statements. Throws when the period has not
+ * ended or no rate was in force in it; throws other failures after all other work is done.
  */
 export async function generateStatements(
-  of: Database | Nodes,
+  db: Database,
   period: Period,
   customerId?: string,
   onStart: OnStart = () => undefined,
   origin: Origin = originOfLoop('statements'),
 ): Promise<Generated[]> {
-  const nodes = nodesOf(of)
-  const asked = nodes
-    .list()
-    .filter(({ name }) => customerId === undefined || name === nodes.nameOf(customerId))
+  const asked = customerId === undefined ? partsOf(db) : [partOf(db, customerId)]
   const generated: Generated[] = []
   const failures: unknown[] = []
-  for (const node of asked) {
+  for (const part of asked) {
     try {
-      generated.push(...(await generateOnNode(node, period, customerId, onStart, origin)))
+      generated.push(...(await generateInPart(part, period, customerId, onStart, origin)))
     } catch (error) {
       if (asked.length === 1) throw error
       failures.push(error)
     }
   }
   const [first] = failures
-  if (first instanceof TooEarly && failures.every((one) => one instanceof TooEarly)) throw first
+  if (first instanceof TooEarly && failures.every((failure) => failure instanceof TooEarly)) throw first
   if (failures.length > 0)
-    throw new AggregateError(failures, `statements of ${failures.length} nodes were not generated`)
+    throw new AggregateError(
+      failures,
+      `statements of ${failures.length} parts of the database were not generated`,
+    )
   return generated
 }
 
-/** The period has not ended or has no rate. All nodes agree on that, unless their clocks differ. */
+/** The period has not ended or has no rate. All parts agree on that, unless their clocks differ. */
 class TooEarly extends Error {}
 
-async function generateOnNode(
-  node: Node,
+async function generateInPart(
+  part: Part,
   period: Period,
   customerId: string | undefined,
   onStart: OnStart,
   origin: Origin,
 ): Promise<Generated[]> {
-  const { db, hints } = node
-  if ((await completeUntil(node)) < period.next) throw new TooEarly(`the period ${period.name} has not ended`)
+  const { db } = part
+  if ((await completeUntil(part)) < period.next) throw new TooEarly(`the period ${period.name} has not ended`)
   if (!(await hasRate(db, period)))
     throw new TooEarly(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
   await waitForOpenPostings(db)
   const generated: Generated[] = []
-  const customers = await customersWithout(hints, period, customerId)
+  const customers = await customersWithout(db, period, customerId)
   const onDone = onStart(customers.length)
   await eachAlone(
     customers,
@@ -98,17 +98,18 @@ async function generateOnNode(
 }
 
 /**
- * Generates the statements that a node's customers lack, oldest month first, unless the last ended month equals `done`. So a
- * worker that was down at the end of months, and a clock that jumped, lose none. Returns that month's name and the statements.
+ * Generates the statements that the customers of a part of the database lack, oldest month first, unless the last ended
+ * month equals `done`. So a worker that was down at the end of months, and a clock that jumped, lose none. Returns that
+ * month's name and the statements.
  */
 export async function generateEndedMonths(
-  node: Node,
+  part: Part,
   done?: string,
 ): Promise<{ period: string; generated: Generated[] } | undefined> {
-  const now = await completeUntil(node)
+  const now = await completeUntil(part)
   const last = lastPeriod(now)
-  if (last.name === done || !(await hasRate(node.db, last))) return undefined
-  const { rows } = await node.hints.query<{ since: string | null }>(
+  if (last.name === done || !(await hasRate(part.db, last))) return undefined
+  const { rows } = await ownCustomers(part.db).query<{ since: string | null }>(
     `select to_char(min(h.since), 'YYYY-MM') as since ${LACKING}`,
     [REWARD_ASSET, last.next],
   )
@@ -119,7 +120,7 @@ export async function generateEndedMonths(
     ({ name }) => `statements of ${name}`,
     async (month) => {
       const origin = originOfLoop('statements')
-      generated.push(...(await generateOnNode(node, month, undefined, () => undefined, origin)))
+      generated.push(...(await generateInPart(part, month, undefined, () => undefined, origin)))
     },
     'months have no statements',
   )
@@ -127,8 +128,8 @@ export async function generateEndedMonths(
 }
 
 /**
- * In SQL: the customers that lack a statement of a month before `$2`, and `since`: the first month in which they held the asset
- * `$1` and a rate was in force.
+ * In SQL: the customers that lack a statement of a month before `$2`, and `since`: the first month in which they held the
+ * asset `$1` and a rate was in force.
  */
 export const LACKING = `
     from (
@@ -146,14 +147,14 @@ export const LACKING = `
              and s.status <> 'STATEMENT_STATUS_INITIATED')
       < extract(year from age($2::timestamptz, h.since)) * 12 + extract(month from age($2::timestamptz, h.since))`
 
-/** How far apart the clocks of a cluster's nodes may be. `bursar doctor` warns long before. */
+/** How far apart the clocks of the parts may be. `bursar doctor` warns long before. */
 const SKEW_MAX = '1 minute'
 
 /**
- * A moment before which no new movement can be dated: now, and on a cluster a minute ago, because a movement may come through
- * another node and take its time from that node's clock.
+ * A moment before which no new movement can be dated: now, or a minute ago where there are several parts, because a
+ * movement may come through another part and take its time from that part's clock.
  */
-async function completeUntil({ name, db }: Node): Promise<string> {
+async function completeUntil({ name, db }: Part): Promise<string> {
   const { rows } = await db.query<{ until: string }>('select clock_timestamp() - $1::interval as until', [
     name === '' ? '0' : SKEW_MAX,
   ])
@@ -181,7 +182,7 @@ async function waitForOpenPostings(db: Database): Promise<void> {
       `
       select distinct virtualtransaction as transaction
       from pg_locks
-      -- On a node of a cluster, movements that came through another node lock only the table's shards.
+      -- A movement that came through another part of the database locks only pieces of the table.
       where locktype = 'relation' and relation::regclass::text ~ '^(public\\.)?balances(_[0-9]+)?$' and granted
         and database = (select oid from pg_database where datname = current_database())
         and mode in ('RowShareLock', 'RowExclusiveLock')
@@ -200,11 +201,11 @@ async function waitForOpenPostings(db: Database): Promise<void> {
 
 /** Finds the customers that held the asset by the period's end and have no generated statement for it yet. */
 async function customersWithout(
-  hints: Queryable,
+  db: Database,
   { name, next }: Period,
   customerId: string | undefined,
 ): Promise<string[]> {
-  const { rows } = await hints.query<{ customer_id: string }>(
+  const { rows } = await ownCustomers(db).query<{ customer_id: string }>(
     `
     select distinct b.customer_id
     from balances b

@@ -4,15 +4,9 @@
  * 2. a paid statement has the same payment, COMPLETED, with the transfer that paid it; a reward of 0 has no payment;
  * 3. rewards statements are the statements, with the same ids, in the order of their periods.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { move } from '../../../test/history.ts'
-import {
-  newCustomer,
-  startTestService,
-  TEST_ORIGIN,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { newCustomer, TEST_ORIGIN, ownTestService } from '../../../test/support.ts'
 import { momentAt } from '../../db/ids.ts'
 import { generateStatements } from './generate-statements.ts'
 import { payStatements } from './pay-statements.ts'
@@ -33,26 +27,20 @@ interface Payments {
   next_page_cursor?: string
 }
 
-let service: TestService
-let customer: TestCustomer
-let other: TestCustomer
 const MONTHS = ['2024-01', '2024-02', '2024-03']
 
-beforeAll(async () => {
-  service = await startTestService()
-  const { db } = service
-  await setRewardRate(db, '2024-01-01', '0.05', TEST_ORIGIN)
-  await setRewardRate(db, '2024-02-15', '0.9', TEST_ORIGIN)
-  await setRewardRate(db, '2024-02-15', '0.04', TEST_ORIGIN)
-  ;[customer, other] = await Promise.all([newCustomer(service), newCustomer(service)])
-  for (const { customer_id, profile_id } of [customer, other])
-    await move(db, customer_id, momentAt('2024-01-01T00:00:00.000000Z'), {
-      to: profile_id,
-      minor: 1_000_000_000n,
-    })
-  for (const month of MONTHS) await generateStatements(db, periodOf(month)!)
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const { db } = service
+await setRewardRate(db, '2024-01-01', '0.05', TEST_ORIGIN)
+await setRewardRate(db, '2024-02-15', '0.9', TEST_ORIGIN)
+await setRewardRate(db, '2024-02-15', '0.04', TEST_ORIGIN)
+const [customer, other] = await Promise.all([newCustomer(service), newCustomer(service)])
+for (const { customer_id, profile_id } of [customer, other])
+  await move(db, customer_id, momentAt('2024-01-01T00:00:00.000000Z'), {
+    to: profile_id,
+    minor: 1_000_000_000n,
+  })
+for (const month of MONTHS) await generateStatements(db, periodOf(month)!)
 
 const REWARDS = '/v2/rewards/statements'
 const payments = async (query = '', by = customer) => {

@@ -4,20 +4,17 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import {
   Amount,
   AssetSymbol,
-  Closed,
   Filter,
   FilterValue,
   FilterWithoutCommas,
-  LENGTH_MAX,
   NamedObject,
   OneOf,
   Timestamp,
   Uuid,
 } from '../../contract/fields.ts'
-import { problem } from '../../contract/problems.ts'
-import { listByCreation, pageEnd, pageParameters, uuidsOf, type Condition } from '../../http/lists.ts'
-import { operation } from '../operation.ts'
-import { paymentRefIdOf, PRODUCT } from './statement.ts'
+import { pageParameters, uuidsOf } from '../../http/lists.ts'
+import { listOperation, type Condition } from '../list-operation.ts'
+import { OwnCustomerId, paymentRefIdOf, PRODUCT, requireOwnCustomer } from './statement.ts'
 
 const PaymentStatus = OneOf(
   ['PAYMENT_STATUS_PENDING', 'PAYMENT_STATUS_COMPLETED', 'PAYMENT_STATUS_FAILED'],
@@ -42,8 +39,7 @@ const Payment = NamedObject('StatementPayment', {
 })
 type Payment = Static<typeof Payment>
 
-export const listPayments = operation({
-  method: 'GET',
+export const listPayments = listOperation({
   url: '/v2/statements/payments',
   scope: 'statements:read_payment',
   alternativeScope: 'statements:read_statement',
@@ -51,49 +47,34 @@ export const listPayments = operation({
   summary: 'List Payments',
   description: 'Lists the payments of statements, newest first. A generated statement has a pending payment.',
   example: { query: { limit: 12 } },
-  query: Closed({
+  list: 'payments',
+  item: Payment,
+  names: ['payments', 'items'],
+  parameters: {
     ref_ids: FilterWithoutCommas(FilterValue, 'Filter by payment ref_ids.'),
     payment_ids: Filter(FilterValue, 'Filter by payment ids.'),
-    customer_id: Type.Optional(
-      Type.String({
-        maxLength: LENGTH_MAX,
-        transform: ['toLowerCase'],
-        description: "Customer id; must be the token's customer.",
-      }),
-    ),
+    customer_id: Type.Optional(OwnCustomerId("Customer id; must be the token's customer.")),
     product: Type.Optional(OneOf([PRODUCT], 'Filter by product.')),
     payment_status: Type.Optional(OneOf([...PaymentStatus.enum], 'Filter by status.')),
-    ...pageParameters,
-  }),
-  reply: Type.Object({
-    payments: Type.Array(Payment),
-    items: Type.Array(Payment, { description: 'The same payments as `payments`.' }),
-    ...pageEnd,
-  }),
-  async run({ query, customerId, db }) {
-    if (query.customer_id !== undefined && query.customer_id !== customerId)
-      throw problem.forbidden("customer_id must be the token's customer")
-    const { items, ...rest } = await listByCreation(db, customerId, query, {
-      list: 'payments',
-      select: `
-        select s.id, s.customer_id, s.ref_id as statement_ref_id, p.id as profile_id, s.asset, s.total_amount_owed,
-               s.transfer_id, s.created_at, s.paid_at
-        from statements s
-        join profiles p on p.customer_id = s.customer_id and p.type = 'DEFAULT'`,
-      alias: 's',
-      orderBy: 'created_at',
-      where: [
-        ['s.total_amount_owed > 0'],
-        ...(query.order === 'ASC' ? [[NONE_IS_TO_COME_BEFORE] as Condition] : []),
-        [`${REF_ID} = any (?::text[])`, query.ref_ids],
-        ['s.id = any (?::uuid[])', uuidsOf(query.payment_ids)],
-        ['s.status = ?', query.payment_status && STATEMENT_STATUS[query.payment_status]],
-      ],
-      toWire: paymentToWire,
-      copies: 2,
-    })
-    return { payments: items, items, ...rest }
   },
+  bounded: false,
+  page: pageParameters,
+  check: ({ query, customerId }) => requireOwnCustomer(query.customer_id, customerId),
+  select: `
+    select s.id, s.customer_id, s.ref_id as statement_ref_id, p.id as profile_id, s.asset, s.total_amount_owed,
+           s.transfer_id, s.created_at, s.paid_at
+    from statements s
+    join profiles p on p.customer_id = s.customer_id and p.type = 'DEFAULT'`,
+  alias: 's',
+  orderBy: () => 'created_at',
+  where: ({ query }) => [
+    ['s.total_amount_owed > 0'],
+    ...(query.order === 'ASC' ? [[NONE_IS_TO_COME_BEFORE] as Condition] : []),
+    [`${REF_ID} = any (?::text[])`, query.ref_ids],
+    ['s.id = any (?::uuid[])', uuidsOf(query.payment_ids)],
+    ['s.status = ?', query.payment_status && STATEMENT_STATUS[query.payment_status]],
+  ],
+  toWire: paymentToWire,
 })
 
 const REF_ID =

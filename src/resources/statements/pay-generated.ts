@@ -1,8 +1,9 @@
 import { Type } from 'typebox'
-import { Amount, Closed, Items, Uuid } from '../../contract/fields.ts'
+import { Closed, Items } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
+import { forAll } from '../../db/database.ts'
 import { operatorOperation } from '../operation.ts'
-import { payStatements } from './pay-statements.ts'
+import { Paid, payStatements } from './pay-statements.ts'
 import { periodOf } from './period.ts'
 
 /** Pays the generated statements of the token's customer, each once: all, or those of a month. */
@@ -16,19 +17,11 @@ export const payGenerated = operatorOperation({
       Type.String({ maxLength: 7, description: 'Only the statement of this month: YYYY-MM.' }),
     ),
   }),
-  reply: Items(
-    Type.Object({
-      customer_id: Uuid('Customer.'),
-      statement_id: Uuid('Statement.'),
-      ref_id: Type.String({ description: 'The `ref_id` of the statement.' }),
-      amount_paid: Amount('What was paid.'),
-      transfer_id: Type.Optional(Uuid('The credit; absent where nothing was owed.')),
-    }),
-  ),
-  async run({ body, customerId, origin, shared }) {
+  reply: Items(Paid),
+  async run({ body, customerId, origin, db }) {
     const period = body.period === undefined ? undefined : periodOf(body.period)
     if (body.period !== undefined && period === undefined)
       throw problem.badRequest('period must be a month, YYYY-MM', 'period')
-    return { items: await payStatements(shared, { period, customerId, origin }) }
+    return { items: await payStatements(forAll(db), { period, customerId, origin }) }
   },
 })

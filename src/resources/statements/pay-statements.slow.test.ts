@@ -7,8 +7,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { dieAtEachStep, Failures, type Failure } from '../../../test/failures.ts'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { FAILURES, Failures, dieAtEachStep, type Failure } from '../../../test/failures.ts'
 import { move } from '../../../test/history.ts'
 import { runs } from '../../../test/seed.ts'
 import {
@@ -17,13 +17,12 @@ import {
   everyTable,
   newCustomer,
   ROW_MACS,
-  startTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
-import { openDatabase, type Database } from '../../db/database.ts'
+import { openDatabase } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
@@ -33,19 +32,13 @@ import { periodOf } from './period.ts'
 import { NotReversible, reversePayment } from './reverse-payment.ts'
 import { setRewardRate } from './reward-rates.ts'
 import type { Statement } from './statement.ts'
+import { availableOf } from '../../../test/payouts.ts'
 
-let service: TestService
+const service = await ownTestService()
 /** The connection pool of another process. */
-let otherPool: Database
-beforeAll(async () => {
-  service = await startTestService()
-  otherPool = openDatabase(service.url, { max: 5, onError: () => undefined })
-  await setRewardRate(service.db, '2024-01-01', '0.0376', TEST_ORIGIN)
-})
-afterAll(async () => {
-  await otherPool.end()
-  await service.close()
-})
+const otherPool = openDatabase(service.url, { max: 5, onError: () => undefined })
+await setRewardRate(service.db, '2024-01-01', '0.0376', TEST_ORIGIN)
+afterAll(() => otherPool.end())
 afterEach(async () => expect((await verify(service.db)).disagreements).toEqual([]))
 
 const MONTHS = ['2024-01', '2024-02', '2024-03']
@@ -73,10 +66,7 @@ async function rewardsOf({ call, profile_id }: TestCustomer): Promise<Transfer[]
   return (await call<{ items: Transfer[] }>('GET', url)).body.items
 }
 
-async function available({ call, profile_id }: TestCustomer): Promise<string> {
-  const url = `/v2/profiles/${profile_id}/balances/USDG`
-  return (await call<{ available: string }>('GET', url)).body.available
-}
+const available = (customer: TestCustomer) => availableOf(customer, 'USDG')
 
 /** Compares a customer's paid statements with the generated ones and with the ledger. */
 async function requirePaid(customer: TestCustomer, generated: Statement[]): Promise<void> {
@@ -165,9 +155,9 @@ test('of 0 makes no transfer and no entry', async () => {
   const generated = await statementsOf(customer)
   expect(generated).toMatchObject([{ metadata: { total_amount: '0' } }])
   const before = await everyTable(service.db)
-  expect(await payStatements(service.db, { customerId })).toMatchObject([
-    { statement_id: generated[0]!.id, amount_paid: '0', transfer_id: undefined },
-  ])
+  const [paid] = await payStatements(service.db, { customerId })
+  expect(paid).toMatchObject({ statement_id: generated[0]!.id, amount_paid: '0' })
+  expect(paid).not.toHaveProperty('transfer_id')
   await requirePaid(customer, generated)
   const after = await everyTable(service.db)
   const { statements, events } = after
@@ -266,21 +256,18 @@ test('other movements of the balance disturb no payment, nor do those that creat
 
 // ---------------------------------------------------------------------------------------------- failures
 
-test.each(['BEFORE', 'AFTER'] as const)(
-  'a worker that dies %s any one step has paid once or not',
-  async (failure) => {
-    await dieAtEachStep(failure, 10, async (failures) => {
-      const customer = await newCreditor(['2024-01', '2024-02'])
-      const generated = await statementsOf(customer)
-      await payStatements(failures.database(service.db)).catch(() => undefined)
-      const then = await statementsOf(customer)
-      const paid = then.filter(({ status }) => status === 'STATEMENT_STATUS_PAID')
-      expect((await rewardsOf(customer)).map(({ group_id }) => group_id)).toEqual(paid.map(({ id }) => id))
-      await payStatements(service.db)
-      await requirePaid(customer, generated)
-    })
-  },
-)
+test.each(FAILURES)('a worker that dies %s any one step has paid once or not', async (failure) => {
+  await dieAtEachStep(failure, 10, async (failures) => {
+    const customer = await newCreditor(['2024-01', '2024-02'])
+    const generated = await statementsOf(customer)
+    await payStatements(failures.database(service.db)).catch(() => undefined)
+    const then = await statementsOf(customer)
+    const paid = then.filter(({ status }) => status === 'STATEMENT_STATUS_PAID')
+    expect((await rewardsOf(customer)).map(({ group_id }) => group_id)).toEqual(paid.map(({ id }) => id))
+    await payStatements(service.db)
+    await requirePaid(customer, generated)
+  })
+})
 
 test('several workers that die at any step pay once', async () => {
   const failing = fc.array(
@@ -382,7 +369,7 @@ test('commands that run at once, or die at any step, take a reward back once', a
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   expect(await debitsOf(customer)).toHaveLength(1)
 
-  for (const failure of ['BEFORE', 'AFTER'] as const)
+  for (const failure of FAILURES)
     await dieAtEachStep(failure, 4, async (failures) => {
       const another = await newCreditor(['2024-01'])
       await payStatements(service.db, { customerId: another.customer_id })

@@ -1,12 +1,13 @@
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { strict as assert } from 'node:assert'
+import { Type, type Static } from 'typebox'
+import { Amount, Uuid } from '../../contract/fields.ts'
 import { parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { eachAlone } from '../../db/each-alone.ts'
 import { readClock } from '../../db/ids.ts'
-import { forgedBalances } from '../../audit/balance-macs.ts'
-import { ownRowMacs } from '../../audit/row-macs.ts'
+import { ownRowMacs } from '../../audit/sealed-rows.ts'
 import { onPlatform, onProfile } from '../../money/ledger/entries.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import { post } from '../../money/movements/post.ts'
@@ -23,15 +24,16 @@ import {
 } from './statement.ts'
 import { audited } from '../../audit/audited.ts'
 import { recordChanges } from '../../audit/audit.ts'
+import { forgedBalances } from '../../money/ledger/sealed-balances.ts'
 
-export interface Paid {
-  customer_id: string
-  statement_id: string
-  ref_id: string
-  amount_paid: string
-  /** The credit; undefined where nothing was owed. */
-  transfer_id: string | undefined
-}
+export const Paid = Type.Object({
+  customer_id: Uuid('Customer.'),
+  statement_id: Uuid('Statement.'),
+  ref_id: Type.String({ description: 'The `ref_id` of the statement.' }),
+  amount_paid: Amount('What was paid.'),
+  transfer_id: Type.Optional(Uuid('The credit; absent where nothing was owed.')),
+})
+export type Paid = Static<typeof Paid>
 
 /**
  * Pays the generated statements, all of them or those of a period or customer. Each payment is a ledger transaction
@@ -61,8 +63,8 @@ export async function payStatements(
     ({ id }) => `statement ${id}`,
     async ({ customer_id, id }) => {
       try {
-        const one = await payOnce(db, customer_id, id, which.origin ?? originOfLoop('statements'))
-        if (one !== undefined) paid.push(one)
+        const payment = await payOnce(db, customer_id, id, which.origin ?? originOfLoop('statements'))
+        if (payment !== undefined) paid.push(payment)
       } finally {
         onDone?.()
       }
@@ -193,5 +195,11 @@ async function pay(
   )
   await insertStatementEvent(tx, now, 'statement.paid', changed.rows[0]!)
   recordChanges(tx, customerId, now, [audited(origin, 'statement.pay', id)])
-  return { customer_id: customerId, statement_id: id, ref_id, amount_paid: total_amount_owed, transfer_id }
+  return {
+    customer_id: customerId,
+    statement_id: id,
+    ref_id,
+    amount_paid: total_amount_owed,
+    ...(transfer_id !== undefined && { transfer_id }),
+  }
 }

@@ -20,10 +20,10 @@ export interface Reversed {
 export class NotReversible extends Error {}
 
 /**
- * Takes back the reward of a statement that was paid by mistake: a PAXOS_TRANSFER_DEBIT of the paid amount from the customer's
- * default profile to the rewards account. The statement stays PAID, so it is not paid again. The lock on the statement makes
- * the reversal happen once, despite crashes and concurrent commands. Throws NotReversible, and insufficient-funds when the
- * profile no longer has the amount.
+ * Takes back the reward of a statement that was paid by mistake: a PAXOS_TRANSFER_DEBIT of the paid amount from the
+ * customer's default profile to the rewards account. The statement stays PAID, so it is not paid again. The lock on the
+ * statement makes the reversal happen once, despite crashes and concurrent commands. Throws NotReversible, and
+ * insufficient-funds when the profile no longer has the amount.
  */
 export async function reversePayment(db: Database, statementId: string, origin: Origin): Promise<Reversed> {
   return transaction(db, (tx) => reverse(tx, statementId, origin))

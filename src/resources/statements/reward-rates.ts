@@ -2,7 +2,7 @@ import type { Origin } from '../../contract/actor.ts'
 import { inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
-import { ownRowMacs, sealOf, type Seal } from '../../audit/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
 import { shareLock, takeLock } from '../../db/locks.ts'
 
 export interface RewardRate {

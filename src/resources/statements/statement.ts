@@ -1,7 +1,16 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import {
+  Amount,
+  AssetSymbol,
+  LENGTH_MAX,
+  NamedObject,
+  OneOf,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
 import type { Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
@@ -9,6 +18,21 @@ import { insertEvents } from '../../money/ledger/events.ts'
 export const REWARD_ASSET = 'USDG'
 export const STATEMENT_TYPE = 'STATEMENT_TYPE_USDG_REWARD'
 export const PRODUCT = 'USDG_REWARDS'
+
+/** Filters by the customer: the token's, because no other is answered. */
+export const OwnCustomerId = (description: string, examples?: string[]) =>
+  Type.String({
+    maxLength: LENGTH_MAX,
+    transform: ['toLowerCase'],
+    description,
+    ...(examples && { examples }),
+  })
+
+/** Throws forbidden for another customer than the token's. */
+export function requireOwnCustomer(asked: string | undefined, customerId: string): void {
+  if (asked !== undefined && asked !== customerId)
+    throw problem.forbidden("customer_id must be the token's customer")
+}
 
 export const StatementStatus = OneOf(
   [
@@ -107,7 +131,6 @@ export async function insertStatementEvent(
   await insertEvents(tx, statement.customer_id, now, [{ type, object_id: statement.id, object: statement }])
 }
 
-/** The record as the contract writes it: absent fields are omitted. */
 export function statementToWire({
   asset,
   total_amount_owed,

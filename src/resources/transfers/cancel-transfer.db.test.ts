@@ -2,35 +2,27 @@
  * Cancels withdrawals that are not signed, and tests the refusals. src/rails/payouts/cancel-withdrawal.db.test.ts tests a
  * cancellation while a worker signs the same withdrawal.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   ROW_MACS,
-  caller,
   credit,
-  fetchToken,
   newCustomer,
-  startTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
   withdraw,
+  ownTestService,
+  callerWith,
 } from '../../../test/support.ts'
 import { availableOf, onChain, readTransfer } from '../../../test/payouts.ts'
 import { settle } from '../../../test/work-off.ts'
-import type { ClientScope } from '../../contract/scopes.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { NodeRefusal } from '../../networks/node-failure.ts'
-import { createApiClient } from '../../access/tokens/api-clients.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import { CANCELLED_BY } from '../../rails/payouts/cancel-withdrawal.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { verify } from '../../money/verify/verify.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await ownTestService()
 
 const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
 
@@ -45,12 +37,6 @@ async function wire(customer: TestCustomer): Promise<Transfer> {
   const order = { profile_id, asset: 'USD', amount: '10', fiat_account_id: account.body.id }
   return (await customer.call<Transfer>('POST', '/v2/transfer/fiat-withdrawals', order)).body
 }
-
-const callerWith = async ({ customer_id }: TestCustomer, scope: ClientScope) =>
-  caller(
-    service.app,
-    await fetchToken(service.app, await createApiClient(service.db, ROW_MACS, customer_id, [scope])),
-  )
 
 describe('Cancel Transfer', () => {
   test.each([
@@ -146,8 +132,8 @@ describe('Cancel Transfer', () => {
       WIRE: 'transfer:write_fiat_withdrawal',
     } as const
     const holders = {
-      CRYPTO: await callerWith(customer, SCOPE.CRYPTO),
-      WIRE: await callerWith(customer, SCOPE.WIRE),
+      CRYPTO: await callerWith(service, customer, [SCOPE.CRYPTO]),
+      WIRE: await callerWith(service, customer, [SCOPE.WIRE]),
     }
     for (const [type, other] of [
       ['CRYPTO', 'WIRE'],

@@ -29,7 +29,7 @@ import { FEE_QUOTES } from '../../money/records/fee-quotes.ts'
 import { change, need } from '../../money/records/need.ts'
 import type { Movement } from '../../money/movements/decision.ts'
 import type { Ledger } from '../../money/movements/queue.ts'
-import { needsOf, takeOwnCustody } from '../../money/movements/own-custody.ts'
+import { needsOf, takeOwnCustody } from '../../money/movements/paid-in-limit.ts'
 import {
   amountsAt,
   cryptoWithdrawal,
@@ -40,8 +40,8 @@ import {
 } from '../../money/movements/crypto-withdrawal.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
-import type { Queryable } from '../../db/database.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
+import { forAll, type Queryable } from '../../db/database.ts'
+import { pricesIn } from '../../rails/context.ts'
 import { memoRefusal } from '../../contract/addresses/destination-rules.ts'
 import type { Networks } from '../../networks/network.ts'
 
@@ -88,7 +88,6 @@ export const CreateCryptoWithdrawalBody = Closed({
 })
 type CreateCryptoWithdrawalBody = Static<typeof CreateCryptoWithdrawalBody>
 
-/** Create Crypto Withdrawal (API behaviour, Crypto withdrawals): debits the profile by amount plus fee; the worker pays it. */
 export const createCryptoWithdrawal = operation({
   method: 'POST',
   url: '/v2/transfer/crypto-withdrawals',
@@ -154,21 +153,20 @@ export const createCryptoWithdrawal = operation({
     origin,
     requireCaller,
     db,
-    shared,
     ledger,
     networks,
     askNodes,
     settings,
   }) {
     const checked = checkWithdrawal(body, { networks, settings })
-    const prices = await usdPrices(shared, settings.mode === 'sandbox')
+    const prices = await pricesIn({ db, settings })
     const context = { networks, prices, origin, requireCaller }
     if (checked.needsEstimate) {
       // The balance is read only after a recent refusal for funds, because reading it would delay every withdrawal.
       const wasShort = shortLately.has(balanceOf(checked))
       const short = wasShort ? await surelyShort(db, customerId, [checked]) : NOTHING_SHORT
       if (short.has(checked)) return refuseShort(ledger, customerId, checked, context)
-      await askNodes(() => requireEstimatedFee(shared, checked, { networks, settings }))
+      await askNodes(() => requireEstimatedFee(forAll(db), checked, { networks, settings }))
     }
     const movement = movementOf(customerId, checked, { ...context, dryRun: dry_run })
     const submitted = ledger.submit(customerId, movement)
@@ -256,9 +254,9 @@ export async function surelyShort(
     ]),
   )
   return new Set(
-    asked.filter((one) => {
-      const needed = inUnitsOf(one.balanceAsset, one.scheduled!.total, one.terms.asset.symbol)
-      return needed !== undefined && (available.get(balanceOf(one)) ?? 0n) < needed
+    asked.filter((paid) => {
+      const needed = inUnitsOf(paid.balanceAsset, paid.scheduled!.total, paid.terms.asset.symbol)
+      return needed !== undefined && (available.get(balanceOf(paid)) ?? 0n) < needed
     }),
   )
 }

@@ -5,13 +5,12 @@ import { transaction } from '../../db/database.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 import { Ledger } from '../../money/movements/queue.ts'
 import type { PayoutNetwork, NetworkAdapter } from '../../networks/network.ts'
-import { RowMacs } from '../../audit/row-macs.ts'
+import { RowMacs } from '../../audit/sealed-rows.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { faultsOf } from '../../../test/schema-faults.ts'
 import {
-  atEnd,
   everyTable,
   fund,
   MASTER_KEYS,
@@ -19,22 +18,19 @@ import {
   startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import { createCryptoWithdrawals, WithdrawalOfMany } from './create-crypto-withdrawals.ts'
+import { atEnd } from '../../../test/at-end.ts'
+import { refusedWith } from '../../../test/matchers.ts'
+import { availableOf } from '../../../test/payouts.ts'
 
-let service: TestService
-let customer: TestCustomer
-
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  await fund(customer, '100000')
-})
+const service = await ownTestService()
+const customer = await newCustomer(service)
+await fund(customer, '100000')
 afterAll(async () => {
   // The ledger agrees with its entries after all tests, also after killed and refused requests.
   expect((await verify(service.db)).disagreements).toEqual([])
-  await service.close()
 })
 
 const ONE = '/v2/transfer/crypto-withdrawals'
@@ -63,9 +59,6 @@ const manyOf = (by: TestCustomer, count: number, prefix: string, changes: Record
     ...withdrawalOf(by, changes),
     ref_id: `${prefix}-${index}`,
   }))
-
-const availableOf = async ({ call, profile_id }: TestCustomer) =>
-  (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/USD`)).body.available
 
 describe('Create Crypto Withdrawals', () => {
   describe('a thousand withdrawals', () => {
@@ -179,9 +172,9 @@ describe('Create Crypto Withdrawals', () => {
     const requireCaller = () => {
       if (++asked > 3) throw problem.unauthorized('the client is disabled', 'Bearer')
     }
-    const { db: shared, ledger, networks, settings } = service
+    const { db, ledger, networks, settings } = service
     const { items } = (await createCryptoWithdrawals.run({
-      ...{ shared, ledger, networks, settings, requireCaller, origin: ORIGIN, customerId: by.customer_id },
+      ...{ db, ledger, networks, settings, requireCaller, origin: ORIGIN, customerId: by.customer_id },
       asker: { destroyed: false },
       body: { withdrawals: manyOf(by, 10, 'disabled') },
       problemOf: (error: unknown) => error,
@@ -206,10 +199,10 @@ describe('Create Crypto Withdrawals', () => {
       },
     })
     const ledger = new Ledger(dying, { macs: new RowMacs(MASTER_KEYS) })
-    const { db: shared, networks, settings } = service
+    const { db, networks, settings } = service
     void createCryptoWithdrawals.run({
       ...{
-        shared,
+        db,
         ledger,
         networks,
         settings,
@@ -326,10 +319,7 @@ describe('Create Crypto Withdrawals', () => {
       ]
       expect((await sent(by, manyOf(by, 6, 'six'))).status).toBe(200)
       const refused = await sent(by, manyOf(by, 6, 'six more'))
-      expect(refused).toMatchObject({
-        status: 429,
-        body: { detail: expect.stringContaining('rate') as unknown },
-      })
+      expect(refused).toMatchObject(refusedWith(429, 'rate'))
       // Three tokens of the rate limit are left.
       expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(2)
       expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(4)
@@ -374,11 +364,11 @@ describe('Create Crypto Withdrawals', () => {
               : (Reflect.get(target, name, receiver) as unknown),
         }),
       )
-      const { db: shared, networks, settings } = service
+      const { db, networks, settings } = service
       const run = (prefix: string) =>
         createCryptoWithdrawals.run({
           ...{
-            shared,
+            db,
             ledger: stuck,
             networks,
             settings,

@@ -4,9 +4,10 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, RefId } from '../../contract/fields.ts'
 import { ProblemBody } from '../../contract/problem-body.ts'
 import { Problem, problem } from '../../contract/problems.ts'
+import { forAll } from '../../db/database.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { operation } from '../operation.ts'
-import { usdPrices } from '../../money/records/usd-prices.ts'
+import { pricesIn } from '../../rails/context.ts'
 import {
   checkWithdrawal,
   CreateCryptoWithdrawalBody,
@@ -63,10 +64,6 @@ const CreateCryptoWithdrawalsReply = Type.Object({
   ),
 })
 
-/**
- * Create Crypto Withdrawals (API behaviour, Crypto withdrawals): makes each withdrawal on its own, in order. A
- * refused withdrawal does not affect the others.
- */
 export const createCryptoWithdrawals = operation({
   method: 'POST',
   url: '/v2/transfer/crypto-withdrawals/bulk',
@@ -112,7 +109,6 @@ export const createCryptoWithdrawals = operation({
     problemOf,
     asker,
     db,
-    shared,
     ledger,
     networks,
     askNodes,
@@ -129,16 +125,16 @@ export const createCryptoWithdrawals = operation({
     const short = await surelyShort(
       db,
       customerId,
-      checked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
+      checked.flatMap((check) => (check.status === 'fulfilled' ? [check.value] : [])),
     )
-    const checks = await yieldingMap(checked, async (one) => {
-      if (one.status === 'rejected') throw one.reason
-      if (one.value.needsEstimate && !short.has(one.value))
-        await askNodes(() => requireEstimatedFee(shared, one.value, { networks, settings }))
-      return one.value
+    const checks = await yieldingMap(checked, async (check) => {
+      if (check.status === 'rejected') throw check.reason
+      if (check.value.needsEstimate && !short.has(check.value))
+        await askNodes(() => requireEstimatedFee(forAll(db), check.value, { networks, settings }))
+      return check.value
     })
     if (asker.destroyed) throw problem.unavailable('the client disconnected; nothing was moved')
-    const prices = await usdPrices(shared, settings.mode === 'sandbox')
+    const prices = await pricesIn({ db, settings })
 
     // Submitted together, so that the withdrawals share the ledger's batches, which decide them in this order.
     const context = { networks, prices, origin, requireCaller }

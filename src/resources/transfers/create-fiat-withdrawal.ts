@@ -18,7 +18,6 @@ import { need } from '../../money/records/need.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { PAYMENT_PROBLEMS } from '../../contract/problems.ts'
 
-/** Sends fiat to a bank account by wire (API behaviour, Fiat withdrawals): debits the profile; the worker sends the wire. */
 export const createFiatWithdrawal = operation({
   method: 'POST',
   url: '/v2/transfer/fiat-withdrawals',

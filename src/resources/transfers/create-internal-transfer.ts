@@ -17,7 +17,6 @@ import { PAYMENT_PROBLEMS, problem } from '../../contract/problems.ts'
 import { internalTransfer } from '../../money/movements/internal-transfer.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 
-/** Moves money between two profiles (API behaviour, Internal transfers). Returns the debit; the credit has the same group_id. */
 export const createInternalTransfer = operation({
   method: 'POST',
   url: '/v2/transfer/internal',

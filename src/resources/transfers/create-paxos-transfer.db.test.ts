@@ -5,41 +5,33 @@
  * 3. a refused request changes nothing.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { placesOf, seededRandom } from '../../../test/seed.ts'
 import { setPolicy } from '../../../test/policies.ts'
 import {
   credit,
   everyTable,
   newCustomer,
-  startTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
+  ownTestService,
 } from '../../../test/support.ts'
 import type { Database } from '../../db/database.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { transferToCustomer } from '../../money/movements/platform-transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
+import { availableOf } from '../../../test/payouts.ts'
 
 const PAXOS = '/v2/transfer/paxos'
 
-let service: TestService
-let sender: TestCustomer
-let receiver: TestCustomer
-beforeAll(async () => {
-  service = await startTestService()
-  sender = await newCustomer(service)
-  receiver = await newCustomer(service)
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const sender = await newCustomer(service)
+const receiver = await newCustomer(service)
 
 const between = (from: TestCustomer, to: TestCustomer, changes: object = {}) => ({
   ...{ asset: 'USD', amount: '1', from_profile_id: from.profile_id, to_profile_id: to.profile_id },
   ...changes,
 })
-const balanceOf = async ({ call, profile_id }: TestCustomer) =>
-  (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/USD`)).body.available
 const transfersOf = async ({ call }: TestCustomer, type: string) =>
   (await call<{ items: Transfer[] }>('GET', `/v2/transfer/transfers?type=${type}&limit=1000`)).body.items
 const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
@@ -71,7 +63,7 @@ describe('Create Paxos Transfer', () => {
       ...{ group_id: debit.group_id, metadata: { of: 'receiver' } },
     })
     expect(credited!.ref_id).toBeUndefined()
-    expect([await balanceOf(sender), await balanceOf(receiver)]).toEqual(['7.5', '2.5'])
+    expect([await availableOf(sender), await availableOf(receiver)]).toEqual(['7.5', '2.5'])
     expect((await receiver.call('GET', `/v2/transfer/transfers/${debit.id}`)).status).toBe(404)
 
     const { rows } = await service.db.query<{ actor_type: string }>(
@@ -129,7 +121,7 @@ describe('Create Paxos Transfer', () => {
     expect((await pay('2')).status).toBe(200)
     expect(await pay('2')).toMatchObject({ status: 403, body: { meta: { rule_id: 'rest' } } })
     expect((await pay('1')).status).toBe(200)
-    expect([await balanceOf(from), await balanceOf(to)]).toEqual(['7', '3'])
+    expect([await availableOf(from), await availableOf(to)]).toEqual(['7', '3'])
     await requireClean()
   })
 
@@ -146,7 +138,7 @@ describe('Create Paxos Transfer', () => {
     expect(new Set(answers.map(({ status }) => status))).toSatisfy((seen: Set<number>) =>
       [...seen].every((status) => status === 200 || status === 403),
     )
-    expect(Number(await balanceOf(one)) + Number(await balanceOf(other))).toBe(10)
+    expect(Number(await availableOf(one)) + Number(await availableOf(other))).toBe(10)
     await requireClean()
   })
 

@@ -2,15 +2,12 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
 import { PAYMENT_PROBLEMS } from '../../contract/problems.ts'
+import { forAll } from '../../db/database.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { transferToCustomer } from '../../money/movements/platform-transfer.ts'
 import { operation } from '../operation.ts'
 import { minorToMove } from './create-internal-transfer.ts'
 
-/**
- * Moves money to a profile of another customer of the platform (API behaviour, Paxos transfers). Returns the debit; the
- * receiver's credit has the same group_id.
- */
 export const createPaxosTransfer = operation({
   method: 'POST',
   url: '/v2/transfer/paxos',
@@ -45,10 +42,10 @@ export const createPaxosTransfer = operation({
   },
   reply: Transfer,
   problems: [...PAYMENT_PROBLEMS, 'unavailable'],
-  run({ query: { dry_run }, body, customerId: customer_id, origin, requireCaller, shared, ledger }) {
+  run({ query: { dry_run }, body, customerId: customer_id, origin, requireCaller, db, ledger }) {
     const { amount, asset: symbol, ...named } = body
     const minor = minorToMove(symbol, amount)
     const who = { customer_id, origin, requireCaller, dryRun: dry_run }
-    return transferToCustomer(shared, ledger, { ...named, ...who, asset: symbol, minor })
+    return transferToCustomer(forAll(db), ledger, { ...named, ...who, asset: symbol, minor })
   },
 })

@@ -6,16 +6,16 @@
  * settle-withdrawals.slow.test.ts shows that this holds wherever the worker fails.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import {
   credit,
   entriesOf,
   everyTable,
   newCustomer,
-  startTestService,
   type TestCustomer,
-  type TestService,
   newHolder,
+  ownTestService,
+  newProfile,
 } from '../../../test/support.ts'
 import { availableOf, readTransfer } from '../../../test/payouts.ts'
 import { settle as settleAll } from '../../../test/work-off.ts'
@@ -29,15 +29,11 @@ import {
 } from '../../networks/simulated/magic-addresses.ts'
 import type { Networks } from '../../networks/network.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
+import { NOBODY, A_UUID, A_TIME } from '../../../test/matchers.ts'
 
 const ACCOUNTS = '/v2/transfer/fiat-accounts'
 const WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
-const A_UUID = expect.stringMatching(
-  /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/,
-) as string
-const A_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
 const A_TEXT = expect.any(String) as string
-const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
 const PERSON = { person_details: { first_name: 'Ada', last_name: 'Lovelace' } }
 const WIRE = {
@@ -53,19 +49,10 @@ const WIRE = {
   intermediary: { bank_name: 'Second Example Bank' },
 }
 
-let service: TestService
-let customer: TestCustomer
-let other: TestCustomer
-beforeAll(async () => {
-  // Approval holds last until `settle` ends them.
-  service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
-  customer = await newCustomer(service)
-  other = await newCustomer(service)
-})
-afterAll(async () => {
-  expect((await verify(service.db)).disagreements).toEqual([])
-  await service.close()
-})
+// Approval holds last until `settle` ends them.
+const service = await ownTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
+const customer = await newCustomer(service)
+afterAll(async () => expect((await verify(service.db)).disagreements).toEqual([]))
 
 async function newFiatAccount(
   by: TestCustomer,
@@ -82,9 +69,8 @@ async function newFiatAccount(
 }
 
 /** Creates a profile with 100 USD. */
-async function newProfile(): Promise<string> {
-  const { body } = await customer.call('POST', '/v2/profiles', { nickname: randomUUID() })
-  const profile_id = body.id as string
+async function newFundedProfile(): Promise<string> {
+  const profile_id = await newProfile(customer)
   await credit(service.ledger, { ...customer, profile_id }, 'USD', '100')
   return profile_id
 }
@@ -123,7 +109,7 @@ async function wiresOf({ id }: Transfer) {
 describe('Create Fiat Withdrawal', () => {
   describe('a withdrawal', () => {
     test.each(['amount', 'total'])('by %s is PENDING, then COMPLETED', async (field) => {
-      const profile_id = await newProfile()
+      const profile_id = await newFundedProfile()
       const { id: fiat_account_id } = await newFiatAccount(customer)
       const said = {
         ...(await newHolder(customer)),
@@ -176,7 +162,7 @@ describe('Create Fiat Withdrawal', () => {
     })
 
     test('of the minimum, and of the whole remaining balance, is paid', async () => {
-      const profile_id = await newProfile()
+      const profile_id = await newFundedProfile()
       // A bank account needs no further details.
       const { id: fiat_account_id } = await newFiatAccount(customer, undefined, {
         fiat_network_instructions: { wire: {} },
@@ -192,7 +178,7 @@ describe('Create Fiat Withdrawal', () => {
     })
 
     test('with a ref_id that is taken is answered with its record, also of many at once', async () => {
-      const profile_id = await newProfile()
+      const profile_id = await newFundedProfile()
       const { id: fiat_account_id } = await newFiatAccount(customer)
       const ref_id = randomUUID()
       const order = (n: number) =>
@@ -214,92 +200,12 @@ describe('Create Fiat Withdrawal', () => {
     })
   })
 
-  describe('a withdrawal is refused and changes nothing:', () => {
-    let mine: {
-      profile_id: string
-      fiat_account_id: string
-      denied: { identity_id: string; account_id: string }
-    }
-    let theirs: { profile_id: string; fiat_account_id: string; identity_id: string; account_id: string }
-    beforeAll(async () => {
-      const denied = await newHolder(customer)
-      await customer.call('PUT', `/v2/identity/identities/${denied.identity_id}/sandbox-status`, {
-        status: 'DENIED',
-      })
-      const { id } = await newFiatAccount(customer)
-      mine = { profile_id: await newProfile(), fiat_account_id: id, denied }
-      const { id: fiat_account_id } = await newFiatAccount(other)
-      theirs = { profile_id: other.profile_id, fiat_account_id, ...(await newHolder(other)) }
-    })
-
-    type Refusal = [what: string, status: number, detail: string, changes: () => object]
-    test.each<Refusal>([
-      ['amount and total', 400, 'exactly one of amount and total', () => ({ total: '1' })],
-      ['neither amount nor total', 400, 'exactly one of amount and total', () => ({ amount: undefined })],
-      [
-        'an asset that wires do not carry',
-        400,
-        'asset USDP cannot be sent by wire',
-        () => ({ asset: 'USDP' }),
-      ],
-      ['another fiat asset', 400, 'asset EUR cannot be sent by wire', () => ({ asset: 'EUR' })],
-      ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ amount: '1.001' })],
-      ['an amount of zero', 400, 'amount is below the minimum of 0.01 USD', () => ({ amount: '0' })],
-      [
-        'a total of zero',
-        400,
-        'total is below the minimum of 0.01 USD',
-        () => ({ amount: undefined, total: '0.00' }),
-      ],
-      [
-        'an amount above the maximum',
-        400,
-        'amount is above the maximum of 10000000 USD',
-        () => ({ amount: '10000000.01' }),
-      ],
-      [
-        'more than the available balance',
-        403,
-        'the profile has 100 USD available',
-        () => ({ amount: '100.01' }),
-      ],
-      ['an unknown profile', 404, `profile ${NOBODY} not found`, () => ({ profile_id: NOBODY })],
-      ['an unknown fiat account', 404, `fiat account ${NOBODY}`, () => ({ fiat_account_id: NOBODY })],
-      ['an unknown account', 404, `account ${NOBODY} not found`, () => ({ account_id: NOBODY })],
-      ['an unknown identity', 404, `identity ${NOBODY} not found`, () => ({ identity_id: NOBODY })],
-      ["another customer's profile", 404, 'profile', () => ({ profile_id: theirs.profile_id })],
-      [
-        "another customer's fiat account",
-        404,
-        'fiat account',
-        () => ({ fiat_account_id: theirs.fiat_account_id }),
-      ],
-      ["another customer's account", 404, 'account', () => ({ account_id: theirs.account_id })],
-      ["another customer's identity", 404, 'identity', () => ({ identity_id: theirs.identity_id })],
-      ['for a denied identity', 403, 'is DENIED', () => ({ identity_id: mine.denied.identity_id })],
-      ["for a denied identity's account", 403, 'is DENIED', () => ({ account_id: mine.denied.account_id })],
-    ])('%s', async (_, status, detail, changes) => {
-      const before = await everyTable(service.db)
-      const { profile_id, fiat_account_id } = mine
-      const answer = await customer.call('POST', WITHDRAWALS, {
-        profile_id,
-        asset: 'USD',
-        fiat_account_id,
-        amount: '10',
-        ref_id: randomUUID(),
-        ...changes(),
-      })
-      expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(detail) as string } })
-      expect(await everyTable(service.db)).toEqual(before)
-    })
-  })
-
   describe('a wire to the account number of', () => {
     /** Sends 40 of a profile's 100 USD to the account number of this outcome. */
     async function wiredTo(outcome: MagicOutcome): Promise<Transfer> {
       const { id: fiat_account_id, status } = await newFiatAccount(customer, magicAccountNumber(outcome))
       expect(status).toBe('APPROVED')
-      return withdrawn({ profile_id: await newProfile(), fiat_account_id, amount: '40' })
+      return withdrawn({ profile_id: await newFundedProfile(), fiat_account_id, amount: '40' })
     }
 
     /** Requires that the wire was sent and completed once. */
@@ -387,32 +293,5 @@ describe('Create Fiat Withdrawal', () => {
       ]
       expect(MAGIC_OUTCOMES.filter((outcome) => magicAccountNumber(outcome) === undefined)).toEqual(others)
     })
-  })
-
-  test('in live mode no bank is connected', async () => {
-    const live = await startTestService({ BURSAR_MODE: 'live' })
-    try {
-      const { call, profile_id } = await newCustomer(live)
-      const before = await everyTable(live.db)
-      const answers = [
-        await call('POST', ACCOUNTS, {
-          fiat_account_owner: PERSON,
-          fiat_network_instructions: { wire: WIRE },
-        }),
-        await call('POST', WITHDRAWALS, {
-          profile_id,
-          asset: 'USD',
-          fiat_account_id: NOBODY,
-          amount: '1',
-        }),
-      ]
-      for (const answer of answers) {
-        expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
-        expect(answer.body.detail).toBe('fiat_network WIRE is not connected to a bank')
-      }
-      expect(await everyTable(live.db)).toEqual(before)
-    } finally {
-      await live.close()
-    }
   })
 })

@@ -1,36 +1,25 @@
 /* What a transfer's history tells, whom it tells what, and that a changed entry no longer derives. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
-  ROW_MACS,
   asAdmin,
-  caller,
   DESTINATION,
   fund,
-  fetchToken,
   newCustomer,
   startTestService,
   withdraw as order,
   withdrawalOf,
-  type TestCustomer,
-  type TestService,
+  ownTestService,
+  callerWith,
 } from '../../../test/support.ts'
 import { hurry, workOff } from '../../../test/work-off.ts'
-import type { ClientScope } from '../../contract/scopes.ts'
 import { transaction } from '../../db/database.ts'
-import { lockMarket, writePrices } from '../markets/write-prices.ts'
-import { createApiClient } from '../../access/tokens/api-clients.ts'
+import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
 import { selectFeesOf } from './transfer-fees.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 
-let service: TestService
-let customer: TestCustomer
-
-beforeAll(async () => {
-  service = await startTestService()
-  customer = await newCustomer(service)
-  await fund(customer, '1000')
-})
-afterAll(() => service.close())
+const service = await ownTestService()
+const customer = await newCustomer(service)
+await fund(customer, '1000')
 
 interface Entry {
   event: string
@@ -153,7 +142,7 @@ describe('Get Transfer History', () => {
       }))
     const feesOf = (transfer: object, entries: ReturnType<typeof taken>, sandbox = false) =>
       selectFeesOf(
-        { db: service.db, shared: service.db, sandbox },
+        { db: service.db, sandbox },
         customer.customer_id,
         { id: customer.profile_id, ...ended, ...transfer },
         entries,
@@ -255,9 +244,7 @@ describe('Get Transfer History', () => {
 
   test('a part without its scope is absent', async () => {
     const id = await withdraw()
-    const scopes: ClientScope[] = ['transfer:read_transfer']
-    const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, scopes)
-    const call = caller(service.app, await fetchToken(service.app, client))
+    const call = await callerWith(service, customer, ['transfer:read_transfer'])
     expect(Object.keys(await historyOf(id, call)).sort()).toEqual([
       'entries',
       'fees',

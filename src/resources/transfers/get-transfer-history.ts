@@ -2,11 +2,11 @@ import { Type, type Static } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Timestamp } from '../../contract/fields.ts'
 import type { Scope } from '../../contract/scopes.ts'
-import { EVER } from '../../http/lists.ts'
+import { EVER } from '../../http/time-bounds.ts'
 import { readTransfer, Transfer } from '../../money/ledger/transfer.ts'
 import { readOperation } from '../operation.ts'
-import { namesAll } from '../../audit/actor-names.ts'
-import { AuditLogRecord, selectAuditRecords } from '../../audit/audit-record.ts'
+import { namesAll } from '../../access/audit-log/actor-names.ts'
+import { AuditLogRecord, selectAuditRecords } from '../../access/audit-log/audit-records.ts'
 import { Event } from '../../money/records/event.ts'
 import { selectFeesOf, TransferFees } from './transfer-fees.ts'
 import {
@@ -68,15 +68,7 @@ export const getTransferHistory = readOperation({
   id: 'Transfer id.',
   example: EXAMPLE.transfer_id,
   reply: TransferHistory,
-  async run({
-    params,
-    customerId,
-    scopes,
-    origin,
-    db,
-    shared,
-    settings,
-  }): Promise<Static<typeof TransferHistory>> {
+  async run({ params, customerId, scopes, origin, db, settings }): Promise<Static<typeof TransferHistory>> {
     const transfer = await readTransfer(db, customerId, params.id)
     const { id } = transfer
     const has = (scope: Scope) => scopes.includes(scope)
@@ -91,12 +83,7 @@ export const getTransferHistory = readOperation({
       entries,
       transactions,
       ...(transfer.type === 'CRYPTO_WITHDRAWAL' && {
-        fees: await selectFeesOf(
-          { db, shared, sandbox: settings.mode === 'sandbox' },
-          customerId,
-          transfer,
-          entries,
-        ),
+        fees: await selectFeesOf({ db, sandbox: settings.mode === 'sandbox' }, customerId, transfer, entries),
       }),
       // The reason may name the platform's own wallets.
       ...(waiting !== undefined &&

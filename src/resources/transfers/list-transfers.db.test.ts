@@ -6,26 +6,17 @@
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { COMPARE, walkList, type Query } from '../../../test/list-in-memory.ts'
 import { runs } from '../../../test/seed.ts'
-import {
-  DESTINATION,
-  fund,
-  newCustomer,
-  type TestCustomer,
-  sharedTestService,
-  withdrawalOf,
-} from '../../../test/support.ts'
+import { DESTINATION, fund, newCustomer, sharedTestService, withdrawalOf } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { momentAt, newId } from '../../db/ids.ts'
 import { insertMetadata } from '../../money/ledger/transfer-metadata.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 
 const service = await sharedTestService()
-let customer: TestCustomer
-/** All transfers, oldest first. */
-let all: Transfer[]
+const customer = await newCustomer(service)
 
 const PROFILES = [randomUUID(), randomUUID()]
 const TYPES = ['CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'INTERNAL_TRANSFER_DEBIT'] as const
@@ -42,12 +33,6 @@ const COUNT = 240
 /** Few moments for many records, so that equal timestamps are common. */
 const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
 const pick = <T>(values: readonly T[], n: number): T | undefined => values[n % (values.length + 1)]
-
-beforeAll(async () => {
-  customer = await newCustomer(service)
-  all = Array.from({ length: COUNT }, (_, n) => recordOf(n)).sort((a, b) => (a.id < b.id ? -1 : 1))
-  await insert(all)
-})
 
 function recordOf(n: number): Transfer {
   const created_at = momentOf(n)
@@ -85,6 +70,9 @@ const insert = (records: Transfer[]) =>
     ])
     await insertMetadata(tx, records)
   })
+/** All transfers, oldest first. */
+const all = Array.from({ length: COUNT }, (_, n) => recordOf(n)).sort((a, b) => (a.id < b.id ? -1 : 1))
+await insert(all)
 
 const PATH = '/v2/transfer/transfers'
 /** An address of the specification of CashAddr. */

@@ -6,17 +6,12 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
-import {
-  createdIn,
-  EVER,
-  fingerprintOf,
-  microsToTimestamp,
-  selectWhere,
-  timeRange,
-} from '../../http/lists.ts'
+import { fingerprintOf } from '../../http/lists.ts'
+import { EVER, microsToTimestamp, timeRange } from '../../http/time-bounds.ts'
 import { reusedAnswers } from '../../http/reused-answers.ts'
 import { TransferStatus } from '../../money/ledger/transfer.ts'
-import { operation, type ListQuery } from '../operation.ts'
+import { createdIn, selectWhere, type ListQuery } from '../list-operation.ts'
+import { operation } from '../operation.ts'
 import { filtered, transferFilters } from './transfer-filters.ts'
 
 const DAY_MICROS = 86_400_000_000
@@ -82,7 +77,9 @@ function readVolumes(db: Database, customerId: string, query: ListQuery): Promis
       formatAmount(parseStoredAmount(sum, decimalsOf(asset)), decimalsOf(asset))
     const items = rows.map(({ count, amount, fee, total, ...row }) => ({
       ...row,
-      ...{ count: Number(count), amount: sumIn(row.asset, amount), fee: sumIn(row.asset, fee) },
+      count: Number(count),
+      amount: sumIn(row.asset, amount),
+      fee: sumIn(row.asset, fee),
       total: sumIn(row.balance_asset, total),
     }))
     return { since: microsToTimestamp(created.from), items }

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import {
-  atEnd,
   DESTINATION,
   fund,
   newCustomer,
   ROW_MACS,
-  startTestService,
   withdrawalOf,
+  ownTestService,
 } from '../../../test/support.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { OPEN_QUOTES_MAX } from './quote-crypto-withdrawal-fee.ts'
@@ -29,8 +28,7 @@ const INSERT = `
 
 describe('Create Crypto Withdrawal Fee', () => {
   test("open quotes per customer are limited; used and expired quotes do not count, nor other customers' quotes", async () => {
-    const service = await startTestService()
-    atEnd(() => service.close())
+    const service = await ownTestService()
     const { db } = service
     const [one, two] = [await newCustomer(service), await newCustomer(service)]
     await db.query(INSERT, [one.customer_id, 300, false, OPEN_QUOTES_MAX - 1])
@@ -49,8 +47,7 @@ describe('Create Crypto Withdrawal Fee', () => {
   })
 
   test('only quotes that expired unused more than an hour ago, or used 30 days ago, are deleted', async () => {
-    const service = await startTestService()
-    atEnd(() => service.close())
+    const service = await ownTestService()
     const { db } = service
     const { customer_id } = await newCustomer(service)
     for (const [seconds, used] of [
@@ -75,8 +72,7 @@ describe('Create Crypto Withdrawal Fee', () => {
     ['nothing', '0'],
     ['no number', "'NaN'"],
   ])("a quote of the service's role whose fee is %s does not exist", async (_, fee) => {
-    const service = await startTestService()
-    atEnd(() => service.close())
+    const service = await ownTestService()
     const customer = await newCustomer(service)
     await fund(customer, '100')
     const { body } = await customer.call<{ id: string }>('POST', '/v2/transfer/fees/crypto-withdrawal', QUOTE)

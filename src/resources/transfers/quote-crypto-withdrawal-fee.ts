@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { formatAmount } from '../../contract/assets/amount.ts'
-import { transaction } from '../../db/database.ts'
+import { forAll, transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { Amount, AssetSymbol, Closed, Network, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
@@ -68,11 +68,11 @@ export const quoteCryptoWithdrawalFee = operation({
     'unsupported-network',
     'unavailable',
   ],
-  async run({ body, customerId, origin, db, shared, networks, askNodes, settings, rowMacs }) {
+  async run({ body, customerId, origin, db, networks, askNodes, settings, rowMacs }) {
     const terms = termsOf(body, { networks, settings })
     const adapter = networks.get(body.crypto_network)!
     const asked = { route: terms, where: body, sandbox: settings.mode === 'sandbox' }
-    const estimated = adapter.estimateFee && (await askNodes(() => estimatedFee(shared, adapter, asked)))
+    const estimated = adapter.estimateFee && (await askNodes(() => estimatedFee(forAll(db), adapter, asked)))
     const { fee } = amountsAt(estimated ?? scheduledFee(terms), terms)
     const { field, minor } = terms.asked
     const quote = {

@@ -51,7 +51,7 @@ export type TransferFees = Static<typeof TransferFees>
  * no price of that time.
  */
 export async function selectFeesOf(
-  { db, shared, sandbox }: { db: Database; shared: Database; sandbox: boolean },
+  { db, sandbox }: { db: Database; sandbox: boolean },
   customerId: string,
   { id, asset, fee, status }: Pick<Transfer, 'id' | 'asset' | 'fee' | 'status'>,
   entries: readonly LedgerEntry[],
@@ -61,7 +61,7 @@ export async function selectFeesOf(
   if (taken === undefined) return { ...(quote !== undefined && { quote }) }
   const [decimals, gas] = [decimalsOf(asset), taken.asset]
   const minor = -parseStoredAmount(taken.amount, decimalsOf(gas))
-  const prices = await newestUsdPrices(shared, sandbox, { at: taken.created_at })
+  const prices = await newestUsdPrices(db, sandbox, { at: taken.created_at })
   const value = valueIn(asset, { asset: gas, minor }, prices)
   const charged = status === 'FAILED' ? 0n : parseAmount(fee, decimals)!
   return {

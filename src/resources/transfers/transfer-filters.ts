@@ -3,9 +3,16 @@ import { canonicalAddress } from '../../contract/addresses/addresses.ts'
 import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import { Amount, AssetSymbol, Metadata, Network, OneOf, WIRE_MEMO_LENGTH_MAX } from '../../contract/fields.ts'
 import { SecondaryStatusName } from '../../contract/transfer-status.ts'
-import { timeBounds, timeConditions, type Condition } from '../../http/lists.ts'
+import { timeBounds } from '../../http/time-bounds.ts'
 import { TransferStatus, TransferType } from '../../money/ledger/transfer.ts'
-import { conditionsOf, filterBy, parametersOf, type ListQuery } from '../operation.ts'
+import {
+  conditionsOf,
+  filterBy,
+  parametersOf,
+  timeConditions,
+  type Condition,
+  type ListQuery,
+} from '../list-operation.ts'
 
 /** The filters of transfers, which their list and their sums share: of `transfers t`. */
 
@@ -109,6 +116,6 @@ function spellingsOf(address: string): string[] {
   const canonical = CRYPTO_NETWORKS.flatMap(
     (network) => canonicalAddress(network, address, { testNetworks: true }) ?? [],
   )
-  const all = [address, ...canonical].map((one) => one.toLowerCase())
-  return [...new Set(all.flatMap((one) => [one, one.replace(/^[a-z]+:/, '')]))]
+  const spellings = [address, ...canonical].map((spelling) => spelling.toLowerCase())
+  return [...new Set(spellings.flatMap((spelling) => [spelling, spelling.replace(/^[a-z]+:/, '')]))]
 }

@@ -13,7 +13,7 @@ import {
   type ApprovalRow,
 } from '../../governance/approvals/approval.ts'
 import { describeFreeze, freezesOf } from '../../money/records/freezes.ts'
-import { nameInitiators } from '../../audit/actor-names.ts'
+import { nameInitiators } from '../../access/audit-log/actor-names.ts'
 import {
   EVENT_COLUMNS,
   eventsOfRecord,
@@ -206,7 +206,7 @@ export async function selectPayout(
     [customerId, transferId],
   )
   const [payout] = rows
-  // The worker may look at a payment later, and it is held at once. What is signed, no freeze holds.
+  // The worker may look at a payment later, and it is held at once. No freeze holds a signed payment.
   const isUnsigned = status === 'PENDING' && direction === 'DEBIT' && (payout?.state ?? 'HELD') === 'HELD'
   const network = type === 'WIRE_WITHDRAWAL' ? 'WIRE' : (crypto_network ?? '')
   const signs = { network, customer_id: customerId, profile_ids: [profile_id] }
@@ -215,9 +215,9 @@ export async function selectPayout(
   return {
     transactions: [
       ...replaced.rows
-        .filter((one) => one.crypto_tx_hash !== crypto_tx_hash)
-        .map(({ signed_at, broadcast_at, ...one }) => ({
-          ...one,
+        .filter((transaction) => transaction.crypto_tx_hash !== crypto_tx_hash)
+        .map(({ signed_at, broadcast_at, ...transaction }) => ({
+          ...transaction,
           ...presentOf({ signed_at, broadcast_at }),
           state: 'REPLACED' as const,
         })),
@@ -316,8 +316,8 @@ export async function selectDeliveriesOf(
 }
 
 /**
- * Reads the orchestrations that a transfer belongs to. A deposit's orchestration is created in the transaction of the deposit,
- * so that its id begins with the time at which the deposit was created or updated.
+ * Reads the orchestrations that a transfer belongs to. A deposit's orchestration is created in the transaction of the
+ * deposit, so that its id begins with the time at which the deposit was created or updated.
  */
 export async function selectOrchestrationsOf(
   db: Queryable,

@@ -45,7 +45,6 @@ const CreateWebhookBody = Closed({
   status: Type.Optional({ ...WebhookFields.status, default: 'ACTIVE' }),
 })
 
-/** Creates an endpoint (API behaviour, Webhooks). Its signing secret is answered only here. */
 export const createWebhook = operation({
   method: 'POST',
   url: '/v2/webhooks',

@@ -1,14 +1,13 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Uuid } from '../../contract/fields.ts'
+import { Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { listByCreation, listReply, newestFirst } from '../../http/lists.ts'
-import { operation } from '../operation.ts'
+import { newestFirst } from '../../http/lists.ts'
 import { requireWebhook } from '../../money/records/webhook.ts'
 import { ATTEMPT_COLUMNS, attemptToWire, WebhookAttempt } from '../../money/records/webhook-delivery.ts'
+import { listOperation } from '../list-operation.ts'
 
-export const listDeliveryAttempts = operation({
-  method: 'GET',
+export const listDeliveryAttempts = listOperation({
   url: '/v2/webhooks/:id/deliveries/:delivery_id/attempts',
   scope: 'webhooks:read_webhook',
   tag: 'Events and Webhooks',
@@ -19,11 +18,13 @@ export const listDeliveryAttempts = operation({
     id: Uuid('Id of the webhook.'),
     delivery_id: Uuid('Id of the delivery: that of its event.'),
   }),
-  query: Closed(newestFirst),
   example: { params: { id: EXAMPLE.webhook_id, delivery_id: EXAMPLE.event_id }, query: { limit: 10 } },
-  reply: listReply(WebhookAttempt),
+  list: 'webhook-attempts',
+  item: WebhookAttempt,
+  bounded: false,
+  page: newestFirst,
   problems: ['not-found'],
-  async run({ params: { id, delivery_id }, query, customerId, db }) {
+  async check({ params: { id, delivery_id }, customerId, db }) {
     await requireWebhook(db, customerId, id)
     const { rowCount } = await db.query(
       `
@@ -34,14 +35,11 @@ export const listDeliveryAttempts = operation({
       [customerId, id, delivery_id],
     )
     if (rowCount === 0) throw problem.notFound('delivery', delivery_id)
-    return listByCreation(db, customerId, query, {
-      list: `webhook-attempts ${id} ${delivery_id}`,
-      select: `select ${ATTEMPT_COLUMNS} from webhook_attempts`,
-      where: [
-        ['webhook_id = ?', id],
-        ['event_id = ?', delivery_id],
-      ],
-      toWire: attemptToWire,
-    })
   },
+  select: `select ${ATTEMPT_COLUMNS} from webhook_attempts`,
+  where: ({ params }) => [
+    ['webhook_id = ?', params.id],
+    ['event_id = ?', params.delivery_id],
+  ],
+  toWire: attemptToWire,
 })

@@ -1,14 +1,13 @@
-import { filterBy, listOperation } from '../operation.ts'
+import { filterBy, listOperation } from '../list-operation.ts'
 import { Webhook, WEBHOOK_COLUMNS, webhookToWire, type WebhookRow } from '../../money/records/webhook.ts'
 
-/** Lists the customer's endpoints, by creation time (API behaviour, Webhooks). Secrets are never shown. */
 export const listWebhooks = listOperation({
   url: '/v2/webhooks',
   scope: 'webhooks:read_webhook',
   tag: 'Events and Webhooks',
   summary: 'List Webhooks',
   description: "Lists the customer's webhooks, newest first. Secrets are never shown.",
-  example: { limit: 10 },
+  example: { query: { limit: 10 } },
   list: 'webhooks',
   item: Webhook,
   select: `select ${WEBHOOK_COLUMNS} from webhooks`,

@@ -8,10 +8,6 @@ import { Webhook, WEBHOOK_COLUMNS, webhookToWire, type WebhookRow } from '../../
 import { newSigningSecret } from '../../money/records/webhook-secrets.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 
-/**
- * Gives an endpoint a new signing secret (API behaviour, Webhooks). Until `grace_seconds` have passed, deliveries carry
- * the signatures of both secrets, so that a receiver can change at any moment between.
- */
 export const rotateWebhookSecret = operation({
   method: 'POST',
   url: '/v2/webhooks/:id/rotate-secret',

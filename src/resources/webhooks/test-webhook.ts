@@ -17,10 +17,6 @@ import {
 } from '../../money/records/webhook-delivery.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 
-/**
- * Sends an example event to one endpoint (API behaviour, Webhooks). The event has `is_test`, so that no other endpoint
- * gets it, and its records do not exist.
- */
 export const testWebhook = operation({
   method: 'POST',
   url: '/v2/webhooks/:id/test',
@@ -56,7 +52,6 @@ export const testWebhook = operation({
   },
 })
 
-/** Writes the event and its delivery, which is due now. */
 async function insertTest(
   tx: Transaction,
   customerId: string,

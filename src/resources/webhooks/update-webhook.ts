@@ -44,10 +44,6 @@ const UpdateWebhookBody = Closed(
 )
 type UpdateWebhookBody = Static<typeof UpdateWebhookBody>
 
-/**
- * Replaces the given members of an endpoint (API behaviour, Webhooks). An endpoint that becomes ACTIVE again gets events from
- * now on; Recover Webhook sends those of the time between.
- */
 export const updateWebhook = operation({
   method: 'PUT',
   url: '/v2/webhooks/:id',

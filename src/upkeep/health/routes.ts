@@ -12,10 +12,10 @@ const READY_BEFORE_MS_MAX = 10_000
 
 /**
  * GET /health/live: the process answers. GET /health/ready: its database answers too, and the process is not stopping. Both
- * name the release, and ignore the limit of requests: otherwise a load balancer would remove a busy process, overload the others
- * and remove them too. So only one query is sent at a time, and a query that waits for a connection does not fail the check at
- * once. The query names no table: on a cluster, an unreachable node must not take out the processes that serve the other nodes'
- * customers. `serve` has checked schema and mode at its start.
+ * name the release, and ignore the limit of requests: otherwise a load balancer would remove a busy process, overload the
+ * others and remove them too. So only one query is sent at a time, and a query that waits for a connection does not fail the
+ * check at once. The query names no table: an unreachable part of the database must not take out the processes that serve
+ * the other customers. `serve` has checked schema and mode at its start.
  */
 export async function healthRoutes(
   app: FastifyInstance,

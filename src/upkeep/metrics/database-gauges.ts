@@ -1,56 +1,16 @@
 import { Gauge, type Registry } from 'prom-client'
 import { transaction, type Database } from '../../db/database.ts'
 import { HorizonUnknown, readHorizon } from '../../db/horizon.ts'
-import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { IS_NOT_BEGUN, PAYOUT_NETWORK } from '../../money/records/payout-sql.ts'
+import { PAYOUT_NETWORK } from '../../contract/payout-sql.ts'
+import { IS_NOT_BEGUN } from '../../networks/outgoing-transfers.ts'
+import { REASON_LABELS } from './reason-labels.ts'
 
 /** Least interval between reads of the records, which also take at most a tenth of the time. */
 const FRESH_MS = 5_000
 const SHARE = 10
 /** Time limit of each statement. A scrape then reports the last figures. */
 const STATEMENT_MS_MAX = 3_000
-
-/**
- * The label `reason` of each code. Dashboards and alerts know these labels. Codes that need the same action of an operator share
- * one.
- */
-export const REASON_LABELS: Record<WaitingCode, string> = {
-  HOT_WALLET_SHORT: 'hot_wallet',
-  KEPT_FOR_OLDER: 'hot_wallet',
-  FEE_NOT_COVERED: 'hot_wallet',
-  KEPT_FOR_CUSTOMERS: 'kept_for_customers',
-  FEE_ABOVE_CEILING: 'fee',
-  UNKNOWN_SPENDS: 'unknown_transactions',
-  TAKEN_BACK: 'taken_back',
-  NODE_DOWN: 'node',
-  NODE_BEHIND: 'node',
-  NODE_REFUSED: 'node',
-  WALLET_LOCKED: 'wallet_locked',
-  NO_SIGNING_KEY: 'no_signing_key',
-  SIGNER_DOWN: 'signer_down',
-  SIGNER_REFUSES: 'signer_refuses',
-  WAITING_SIGNATURE: 'signature',
-  BEHIND_ANOTHER: 'behind',
-  IN_FLIGHT_LIMIT: 'in_flight_limit',
-  NEXT_TRANSACTION: 'next_transaction',
-  COINS_SPENT: 'coins_spent',
-  FROZEN: 'frozen',
-  NOT_APPROVED: 'standing',
-  NOT_PAID_IN: 'not_paid_in',
-  AWAITING_APPROVAL: 'approval',
-  NOT_ACCEPTED: 'not_accepted',
-  SCREENING: 'screening',
-  TOKEN_REFUSES: 'token',
-  TOKEN_DELIVERS_LESS: 'token',
-  SECOND_NODE: 'node',
-  NODES_DISAGREE: 'nodes_disagree',
-  NONCE_USED: 'nonce_used',
-  UNRESOLVED: 'unresolved',
-  SIGNED_ELSEWHERE: 'signed_elsewhere',
-  WIRE_TO_TAKE: 'wire_to_take',
-  WIRE_TAKEN: 'wire_taken',
-}
 
 // The partial index on due_at holds exactly the withdrawals that have not ended.
 const IN_FLIGHT = `
@@ -189,7 +149,6 @@ const UNDELIVERED = `
 interface Reading {
   text: string
   values?: unknown[]
-  /** Its columns that are labels. */
   labels?: string[]
   /** By the column that has the value. `labels`: those of a gauge with fewer, for each of which the last row counts. */
   gauges: Record<string, readonly [name: string, help: string, labels?: string[]]>
@@ -336,7 +295,9 @@ export function databaseGauges(registry: Registry, db: Database): void {
   const read = cached(db)
   const add = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({
-      ...{ name, help, labelNames },
+      name,
+      help,
+      labelNames,
       registers: [registry],
       async collect() {
         const { samples } = await read()

@@ -32,6 +32,7 @@ export type Loop =
   | 'screenings'
   | 'address_book'
   | 'audit_heads'
+  | 'freezes'
 
 export interface WorkerMeter {
   round(loop: Loop, succeeded: boolean): void

@@ -3,7 +3,7 @@ import type { Look } from '../../rails/wallets/look.ts'
 import type { NetworkStatus } from '../../networks/wallet-status.ts'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Seen } from '../../rails/treasury/watch-custody.ts'
-import { REASON_LABELS } from './database-gauges.ts'
+import { REASON_LABELS } from './reason-labels.ts'
 
 type Sample = readonly [labels: Record<string, string>, value: number]
 
@@ -18,7 +18,6 @@ const lanesOf = (
     samplesOf(one).map(([labels, value]): Sample => [{ lane: one.lane, ...labels }, value]),
   )
 
-/** Sums what former wallets hold, by asset. */
 function formerAmounts({ formerWallets = [] }: NetworkStatus): Sample[] {
   const sums = new Map<string, number>()
   for (const { held } of formerWallets)

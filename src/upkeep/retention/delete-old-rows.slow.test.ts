@@ -5,13 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { workOff } from '../../../test/work-off.ts'
-import { atEnd, fund, newCustomer, startTestService, withdrawalOf } from '../../../test/support.ts'
+import { fund, newCustomer, withdrawalOf, ownTestService } from '../../../test/support.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { deleteOldRows, deleteOldSimulation } from './delete-old-rows.ts'
 
 async function start() {
-  const service = await startTestService()
-  atEnd(() => service.close())
+  const service = await ownTestService()
   return service
 }
 

@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { CLUSTER, untilOneWaits } from '../../../test/cluster.ts'
-import { atEnd, cloneDatabase, type TestDatabase } from '../../../test/support.ts'
+import { type TestDatabase, ownDatabase } from '../../../test/support.ts'
 import { openDatabase, transaction, type Database, type Queryable } from '../../db/database.ts'
 import { firstIdAt, idsAt, momentAt, readClock } from '../../db/ids.ts'
 import { keepPartitions } from './keep-partitions.ts'
@@ -20,8 +20,7 @@ const SETTINGS = { eventsKeptDays: 90, webhookAttemptsKeptDays: 30 }
 const PARENTS = ['events', 'webhook_attempts', 'webhook_deliveries'] as const
 
 async function clone(): Promise<TestDatabase> {
-  const database = await cloneDatabase()
-  atEnd(() => database.drop())
+  const database = await ownDatabase()
   return database
 }
 

@@ -12,8 +12,8 @@ const keptDays = (settings: Pick<Settings, 'eventsKeptDays' | 'webhookAttemptsKe
 /** Most steps for one table in one round; the next round continues. */
 const STEPS_MAX = 100
 /**
- * A step that takes longer is cancelled: readers wait for its locks. A step moves at most 10,000 rows to a new partition, which
- * took 50 ms.
+ * A step that takes longer is cancelled: readers wait for its locks. A step moves at most 10,000 rows to a new partition,
+ * which took 50 ms.
  */
 const STEP_MS_MAX = 5_000
 /** How long a step waits for a lock. `keep_partitions` limits the waits on its own node to this time, and on no other. */
@@ -65,7 +65,7 @@ const makeStep = (db: Database, table: string, days: number): Promise<string | n
     })
   })
 
-/** Citus says in a warning why a step failed on another node, and not in its error. Throws what the warning says. */
+/** A distributed database says in a warning why a step failed, and not in its error. Throws what the warning says. */
 async function withReason<T>(tx: Transaction, step: () => Promise<T>): Promise<T> {
   let reason: Error | undefined
   const keep = ({ message, code }: { message?: string | undefined; code?: string | undefined }) => {

@@ -75,8 +75,8 @@ const MAKES_PARTITIONS =
   'run bursar serve with BURSAR_WORKER=true, and look for "weekly partitions" in its log (docs/guides/retention.md)'
 
 /**
- * Whether events, deliveries and attempts have the partitions of this week and the next. Rows of past weeks, such as those of the
- * demo's history, stay in the default partition until they are deleted by their age. Nobody has to do anything.
+ * Whether events, deliveries and attempts have the partitions of this week and the next. Rows of past weeks, such as those
+ * of the demo's history, stay in the default partition until they are deleted by their age. Nobody has to do anything.
  */
 export async function checkPartitions(db: Queryable): Promise<Finding[]> {
   const found = (await partitionStatus(db)).flatMap(({ table, isBehind, stray }) => [

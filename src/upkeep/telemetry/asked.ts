@@ -34,8 +34,8 @@ const SAMPLED_SHARE = 0.01
 const METRICS_EVERY_MS = 60_000
 
 /**
- * Reads which signals are to be sent: those with an endpoint, or with `otlp` as their exporter. Throws `SettingsError` for what
- * Bursar does not support, such as gRPC: a process that silently sends nothing helps nobody.
+ * Reads which signals are to be sent: those with an endpoint, or with `otlp` as their exporter. Throws `SettingsError` for
+ * what Bursar does not support, such as gRPC: a process that silently sends nothing helps nobody.
  */
 export function telemetryAsked(environment: Environment): TelemetryAsked {
   const given = (name: string) => environment[name]?.trim() || undefined

@@ -86,7 +86,7 @@ function reportFailures(log: Logger): void {
     silentUntil = performance.now() + REPORT_EVERY_MS
     // A collector's answer may be in it.
     const cut = (text: string) => text.slice(0, REPORTED_MAX)
-    log.warn({ details: details.map((one) => cut(String(one))) }, cut(`OpenTelemetry: ${message}`))
+    log.warn({ details: details.map((detail) => cut(String(detail))) }, cut(`OpenTelemetry: ${message}`))
   }
   const ignored = () => undefined
   diag.setLogger(

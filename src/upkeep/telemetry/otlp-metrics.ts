@@ -20,9 +20,9 @@ export function otlpMetrics(registry: Registry): MetricProducer {
   return {
     async collect() {
       const times = { startTime, endTime: timeOf(Date.now()) }
-      const all = (await registry.getMetricsAsJSON()) as Values[]
+      const metrics = (await registry.getMetricsAsJSON()) as Values[]
       const scope = { name: 'bursar', version }
-      const scopeMetrics = [{ scope, metrics: all.map((metric) => metricOf(metric, times)) }]
+      const scopeMetrics = [{ scope, metrics: metrics.map((metric) => metricOf(metric, times)) }]
       return { resourceMetrics: { resource: emptyResource(), scopeMetrics }, errors: [] }
     },
   }
@@ -71,7 +71,7 @@ function histogramsOf(name: string, values: Values['values'], times: Times): Dat
     }
   }
   return [...children.values()].map(({ labels, bounds, upTo, sum, count }) => {
-    const counts = [...upTo, count].map((all, index, { [index - 1]: before = 0 }) => all - before)
+    const counts = [...upTo, count].map((total, index, { [index - 1]: before = 0 }) => total - before)
     return { ...times, attributes: labels, value: { buckets: { boundaries: bounds, counts }, sum, count } }
   })
 }

@@ -2,7 +2,6 @@ import type { Registry } from 'prom-client'
 import type { Logger } from 'pino'
 import type { Telemetry, TelemetryAsked } from './asked.ts'
 
-/** Begins to send what is asked for. */
 export async function openTelemetry(
   asked: TelemetryAsked,
   to: { registry: Registry; log: Logger },
