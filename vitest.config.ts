@@ -5,12 +5,6 @@ import { coreAlone, filesOf, PROJECTS } from './test/projects.ts'
 // One seed for all workers of a run (test/seed.ts).
 process.env.TEST_SEED ??= String(randomInt(2 ** 31))
 
-/** On two cores. Unit tests never wait, those on a database do, and most of all those for which programs start or blocks are mined. */
-const PURE = { maxWorkers: 2, sequence: { groupOrder: 1 } }
-const QUERYING = { maxWorkers: 3 }
-const WAITING = { maxWorkers: 4, sequence: { groupOrder: 2 } }
-const WORKERS = { unit: PURE, core: QUERYING, database: QUERYING, program: WAITING, chains: WAITING }
-
 export default defineConfig({
   test: {
     projects: PROJECTS.map((name) => ({
@@ -19,8 +13,11 @@ export default defineConfig({
       test: {
         name,
         ...filesOf(name),
-        ...WORKERS[name],
-        ...(name !== 'unit' && { globalSetup: 'test/global-setup.ts' }),
+        // Unit tests never wait, so a third worker on two cores only loads their modules once more.
+        ...(name === 'unit'
+          ? { maxWorkers: 2, sequence: { groupOrder: 1 } }
+          : // On two cores: tests also wait, for a program to start or for a block.
+            { maxWorkers: 3, globalSetup: 'test/global-setup.ts' }),
       },
     })),
     reporters: ['default', './test/skipped-reporter.ts'],
