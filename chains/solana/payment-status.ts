@@ -127,8 +127,8 @@ function walletLackedMoney(
   { instructions }: ParsedTransaction,
   err: NonNullable<MadeTransaction['err']>,
 ): boolean {
-  const { index, code } = failureIn(err)
-  return code === TOO_LITTLE && index !== undefined && MOVES_MONEY.includes(instructions[index]!.program)
+  const { index = -1, code } = failureIn(err)
+  return code === TOO_LITTLE && MOVES_MONEY.some((program) => program === instructions[index]?.program)
 }
 
 /** Why the end of a transaction is not believed yet; undefined where the second node has the same. */
