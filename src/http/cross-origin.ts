@@ -4,7 +4,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation reads no token, so every page may read its answer. */
     isPublic?: boolean
-    /** Of the route that refuses all other methods of a path: the methods that it has. */
+    /** Of a route that refuses all other methods of its path: the methods that the path has. */
     allowed?: string[]
   }
 }
@@ -22,20 +22,22 @@ const KEPT_SECONDS = 7_200
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { origin, 'access-control-request-method': method } = request.headers
-    const { url = '', config } = request.routeOptions
+    const { knownPath, routeOptions } = request
+    const { url = '' } = knownPath ?? routeOptions
+    const { isPublic, allowed } = knownPath ?? routeOptions.config
     if (origin === undefined || !/^\/(?:v2|oauth2)\//.test(url)) return done()
-    const granted = config.isPublic === true ? '*' : origins.find((allowed) => allowed === origin)
+    const granted = isPublic === true ? '*' : origins.find((known) => known === origin)
     if (granted === undefined) return done()
     reply.headers({
       'access-control-allow-origin': granted,
       'access-control-expose-headers': READ,
       vary: 'origin',
     })
-    if (method === undefined || config.allowed === undefined) return done()
+    if (method === undefined || allowed === undefined) return done()
     void reply
       .status(204)
       .headers({
-        'access-control-allow-methods': config.allowed.join(', '),
+        'access-control-allow-methods': allowed.join(', '),
         'access-control-allow-headers': SENT,
         'access-control-max-age': KEPT_SECONDS,
       })

@@ -49,6 +49,8 @@ export function errorRoutes(
     logFault(error, refusal, request)
     return send(reply, refusal, baseUrl, request.id)
   })
+  // Refuse an unknown path before its body is read.
+  app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? noSuchPath(request) : undefined))
   app.addHook('onRequest', requireDecodable)
   app.setNotFoundHandler((request, reply) => send(reply, noSuchPath(request), baseUrl))
   problemPages(app, { baseUrl, docs })
@@ -78,8 +80,11 @@ function withDifferences(refusal: Problem, { routeOptions }: FastifyRequest, ask
   return new Problem(refusal.slug, refusal.detail, { ...refusal.meta, differs })
 }
 
-export const noSuchPath = ({ method, url }: FastifyRequest): Problem =>
-  problem.notFound(`${method} ${url.split('?')[0]!.slice(0, 200)}`)
+/** A path that the service does not have (404), or not with this method (405). */
+export const noSuchPath = ({ method, url, knownPath }: FastifyRequest): Problem =>
+  knownPath === undefined
+    ? problem.notFound(`${method} ${url.split('?')[0]!.slice(0, 200)}`)
+    : problem.methodNotAllowed(method, knownPath.allowed.join(', '))
 
 /** Refuses a path that is not percent-encoded correctly. */
 export const refuseUrl =
@@ -135,28 +140,6 @@ export function endConnection(socket: Socket, refusal: Problem): void {
     ].join('\r\n'),
   )
   socket.destroy()
-}
-
-/** Answers 405 with the allowed methods for a known path with another method. Call it after all routes are added. */
-export function refuseOtherMethods(
-  app: FastifyInstance,
-  baseUrl: string,
-  routes: { method: string; url: string; isPublic: boolean }[],
-): void {
-  for (const url of new Set(routes.map((route) => route.url))) {
-    const known = routes.filter((route) => route.url === url)
-    const allowed = known.map(({ method }) => method)
-    app.route({
-      method: app.supportedMethods.filter((method) => !allowed.includes(method)),
-      url,
-      schema: { hide: true },
-      config: { allowed, isPublic: known.some(({ isPublic }) => isPublic) },
-      // Refuse before the body is parsed.
-      onRequest: async (request, reply) =>
-        send(reply, problem.methodNotAllowed(request.method, allowed.join(', ')), baseUrl),
-      handler: () => undefined,
-    })
-  }
 }
 
 function send(reply: FastifyReply, refusal: Problem, baseUrl: string, requestId?: string): FastifyReply {

@@ -9,7 +9,7 @@ import type {
 } from 'fastify'
 import type { Logger } from 'pino'
 import { addressGroup } from './address-group.ts'
-import { endConnection, noSuchPath } from './errors.ts'
+import { endConnection } from './errors.ts'
 import { problem, type Problem } from '../contract/problems.ts'
 import { traceIdOf, type Span, type Tracing } from '../contract/tracing.ts'
 
@@ -205,8 +205,7 @@ export class Requests {
       // RFC 6797, 7.2: only on a connection that is known to be secure.
       if (always || (maybe && request.protocol === 'https')) reply.header('strict-transport-security', HSTS)
       if (this.#draining) reply.header('connection', 'close')
-      // Refuse an unknown path before its body is read.
-      done(request.is404 ? noSuchPath(request) : undefined)
+      done()
     })
     app.addHook('onRoute', (route: RouteOptions) => {
       const { counts } = route.config ?? {}
@@ -227,7 +226,7 @@ export class Requests {
     }
     const { meter, log, connections } = this.#options
     connections?.ended(request.raw.socket)
-    const { url } = request.routeOptions
+    const { url } = request.knownPath ?? request.routeOptions
     const status = reply.raw.writableEnded ? reply.statusCode : CLIENT_CLOSED_REQUEST
     const milliseconds = reply.elapsedTime
     const traceId = request.span && traceIdOf(request.span.traceparent)

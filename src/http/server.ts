@@ -6,6 +6,7 @@ import { compressAnswers } from './compression.ts'
 import { Connections } from './connections.ts'
 import { allowOrigins } from './cross-origin.ts'
 import { refuseConnection, refuseUrl } from './errors.ts'
+import { knowPaths } from './known-paths.ts'
 import { Requests, type RequestMeter } from './requests.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import { parseJson, serializerCompiler, validatorCompiler } from './validation.ts'
@@ -64,6 +65,7 @@ export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUr
     connectionTimeout: settings.requestTimeoutMs + STALLED_MS_MAX,
     trustProxy: settings.trustedProxies ?? false,
   }) as unknown as FastifyInstance
+  knowPaths(app, HEADERS_BYTES_MAX)
   const connections = new Connections({
     perAddress: settings.connectionsPerAddress,
     trustedProxies: settings.trustedProxies,

@@ -13,7 +13,7 @@ import type { Database } from '../db/database.ts'
 import { Policies } from '../governance/policy/policy.ts'
 import { authenticator } from '../http/authenticate.ts'
 import { docsPage } from '../http/docs-page.ts'
-import { errorRoutes, refuseOtherMethods } from '../http/errors.ts'
+import { errorRoutes } from '../http/errors.ts'
 import { FailNext } from '../http/fail-next.ts'
 import { mount, type Guards, type Perform } from '../http/mount.ts'
 import { OneByOneLimit } from '../http/one-by-one.ts'
@@ -52,14 +52,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     ...options,
     rewriteUrl: settings.console ? rewriteConsole : undefined,
   })
-  const routes: { method: string; url: string; isPublic: boolean }[] = []
-  app.addHook(
-    'onRoute',
-    ({ method: methods, url, config }) =>
-      void routes.push(
-        ...[methods].flat().map((method) => ({ method, url, isPublic: config?.isPublic === true })),
-      ),
-  )
   errorRoutes(app, { baseUrl, docs: settings.docs })
   recordRefusals(app, options)
   const { keys, tokens, standing } = await openAuthentication(app, macs, options)
@@ -119,7 +111,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
           demoToken: async (request) => tokenOfFirstClient(db, tokens, await demoOf(request)),
         }),
     })
-  refuseOtherMethods(app, baseUrl, [...routes])
   return Object.assign(app, { requests })
 }
 
