@@ -32,6 +32,9 @@ const COMPOSED = [
   'src/audit/sealed-rows.ts sealAll',
   'src/db/changes.ts firstIn',
   'src/db/lock-rows.ts lockRows',
+  // The statements of `readOfCustomer`, which this test reads where it is called.
+  'src/db/shared-transaction.ts rowsOf',
+  'src/db/shared-transaction.ts rowsOfEach',
   'src/money/movements/paid-in-limit.ts selectSpendable',
   'src/money/records/record-limits.ts countRecords',
   'src/money/records/write-prices.ts writePrices',
@@ -247,15 +250,11 @@ let reading: Promise<unknown> = Promise.resolve()
 function callsIn(source: ts.SourceFile): Promise<Call>[] {
   const found: Promise<Call>[] = []
   const visit = (node: ts.Node): void => {
-    if (
-      ts.isCallExpression(node) &&
-      ts.isPropertyAccessExpression(node.expression) &&
-      node.expression.name.text === 'query' &&
-      node.arguments.length > 0
-    ) {
+    const statement = ts.isCallExpression(node) ? sentBy(node) : undefined
+    if (ts.isCallExpression(node) && statement !== undefined) {
       const row = node.typeArguments && checker.getTypeFromTypeNode(node.typeArguments[0]!)
       const where = `${relative(ROOT, source.fileName)} ${nameAround(node)}`
-      const argument = statementOf(node.arguments[0]!)
+      const argument = statementOf(statement)
       const call = reading.then(async () => ({ where, row, node, texts: await textsOf(argument) }))
       found.push(call)
       reading = call
@@ -264,6 +263,13 @@ function callsIn(source: ts.SourceFile): Promise<Call>[] {
   }
   visit(source)
   return found
+}
+
+/** Returns the statement of a call that sends one, `db.query(statement)` or `readOfCustomer(db, statement)`. */
+function sentBy({ expression, arguments: given }: ts.CallExpression): ts.Expression | undefined {
+  if (ts.isPropertyAccessExpression(expression))
+    return expression.name.text === 'query' ? given[0] : undefined
+  return expression.getText() === 'readOfCustomer' ? given[1] : undefined
 }
 
 /** Returns the name of the function or constant that contains a call. */

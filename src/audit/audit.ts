@@ -295,7 +295,7 @@ async function writeLink(tx: Transaction, customerId: string, pending: Pending[]
     }
   const rows = [...pending].sort((a, b) => (a.id < b.id ? -1 : 1))
   const owner = customerId.toLowerCase()
-  const digests = Buffer.concat(rows.map((row) => recordDigest(owner, row, row.entries)))
+  const digests = `\\x${rows.map((row) => recordDigest(owner, row, row.entries).toString('hex')).join('')}`
   const columns = [
     arrayLiteral(rows.map(({ created_at }) => created_at.text)),
     ...ROW_COLUMNS.map(({ name }) => arrayLiteral(rows.map((one) => one[name]))),
@@ -304,7 +304,7 @@ async function writeLink(tx: Transaction, customerId: string, pending: Pending[]
     tx,
     customerId,
     [
-      [INSERT_LINK, [rows[0]!.created_at.text, digests]],
+      [INSERT_LINK, [arrayLiteral([rows[0]!.created_at.text]), arrayLiteral([digests])]],
       [INSERT_RECORDS, columns],
     ],
     { table: 'audit_heads', part: [MOVE_HEAD, [digests]] },
@@ -327,31 +327,39 @@ const ROW_COLUMNS = [
   { name: 'changes', type: 'text', cast: 'json' },
 ] as const satisfies { name: keyof AuditRow; type: string; cast?: string }[]
 
+const RECORD_COLUMNS = [{ name: 'created_at', type: 'timestamptz' }, ...ROW_COLUMNS]
 const ROW_NAMES = ROW_COLUMNS.map(({ name }) => name).join(', ')
 
 const MOVE_HEAD: StatementPart = {
   name: 'move head',
-  text: (first) => `
-    update audit_heads set position = position + 1, hash = sha256(hash || $${first}::bytea)
-    where customer_id = $1`,
+  types: ['bytea'],
+  text: ({ customer, value, from }) => `
+    update audit_heads set position = position + 1, hash = sha256(hash || ${value(1)}::bytea)
+    ${from}
+    where customer_id = ${customer}`,
 }
+const LINK_COLUMNS = [
+  { name: 'created_at', type: 'timestamptz' },
+  { name: 'digests', type: 'bytea' },
+]
 const INSERT_LINK: StatementPart = {
   name: 'insert link',
-  text: (first, changed) => `
+  columns: LINK_COLUMNS.length,
+  text: ({ fromChanged }, changed) => `
     insert into audit_links (customer_id, position, created_at, digests, hash)
-    select customer_id, position, $${first}, $${first + 1}, hash from ${changed}`,
+    select changed.customer_id, changed.position, r.created_at, r.digests, changed.hash
+    ${fromChanged(changed, ['customer_id', 'position', 'hash'], LINK_COLUMNS)}`,
 }
 const INSERT_RECORDS: StatementPart = {
   name: 'insert records',
-  text: (first, changed) => {
+  columns: RECORD_COLUMNS.length,
+  text: ({ fromChanged }, changed) => {
     const columns = ROW_COLUMNS.map(
       (column) => `r.${column.name}${'cast' in column ? `::${column.cast}` : ''}`,
     )
-    const arrays = ROW_COLUMNS.map(({ type }, index) => `$${first + 1 + index}::${type}[]`)
     return `
     insert into audit_log (customer_id, position, created_at, ${ROW_NAMES})
     select changed.customer_id, changed.position, r.created_at, ${columns.join(', ')}
-    from ${changed}
-    cross join unnest($${first}::timestamptz[], ${arrays.join(', ')}) as r (created_at, ${ROW_NAMES})`
+    ${fromChanged(changed, ['customer_id', 'position'], RECORD_COLUMNS)}`
   },
 }

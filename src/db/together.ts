@@ -1,4 +1,6 @@
 import { inOrder, mustHold, onCitus, type Transaction } from './database.ts'
+import { ownParameters, ownRows, ownSet, valuesOfRows, valuesOfSet, type Own, type OwnValues } from './own.ts'
+import { askTogether } from './shared-transaction.ts'
 
 /**
  * Statements about rows of one customer, each on one table, sent in one round trip. A plain PostgreSQL gets them as one
@@ -7,16 +9,20 @@ import { inOrder, mustHold, onCitus, type Transaction } from './database.ts'
  */
 
 /**
- * One of the statements. `$1` is the customer. `text` gets the number of its first own parameter and, behind a part that
- * changes a row, the table expression `changed`: that row after the change.
+ * One of the statements. `text` gets what it says for the customer and its own parameters and, behind a part that changes a row
+ * of the customer, the table expression `changed`: that row after the change.
  */
 export interface StatementPart {
   name: string
-  text: (first: number, changed: string) => string
+  text: (own: Own, changed: string) => string
+  /** How many of its last parameters are columns of the rows that it inserts. */
+  columns?: number
+  /** The types of the parameters of a part that does not insert rows. */
+  types?: readonly string[]
 }
 
 /** A part with the values of its own parameters. */
-export type Bound = readonly [part: StatementPart, values: readonly (string | Buffer)[]]
+export type Bound = readonly [part: StatementPart, values: readonly string[]]
 
 /** The update of the customer's only row in a table. The parts behind it read that row. */
 export interface ChangedRow {
@@ -42,11 +48,15 @@ export function insertOf(
   const names = ['customer_id', ...at, ...Object.keys(fixed), ...Object.keys(columns)].join(', ')
   return {
     name,
-    text: (first) => {
-      const times = at.map(() => `$${first}`)
-      const own = first + Math.min(at.length, 1)
-      const sets = Object.values(columns).map((type, index) => `unnest($${own + index}::${type}[])`)
-      return `${into} (${names}) values (${['$1', ...times, ...Object.values(fixed), ...sets].join(', ')})`
+    columns: Object.keys(columns).length,
+    text: (own) => {
+      const times = at.map(() => own.constant(1, 'timestamptz'))
+      const before = Math.min(at.length, 1)
+      const sets = Object.values(columns).map(
+        (type, index) => `unnest(${own.value(before + index + 1)}::${type}[])`,
+      )
+      const row = [own.customer, ...times, ...Object.values(fixed), ...sets]
+      return `${into} (${names}) values (${row.join(', ')})`
     },
   }
 }
@@ -63,40 +73,94 @@ export async function sendTogether(
 ): Promise<void> {
   const bound = [...(changed === undefined ? [] : [changed.part]), ...parts]
   if (bound.length === 0) return
+  const shared = askTogether(tx, `together ${changed?.table}`, { customerId, bound }, (all, asked) =>
+    asked.length === 1 ? sendJoined(all, customerId, bound, changed) : sendForAll(all, asked, changed),
+  )
+  await (shared ?? sendJoined(tx, customerId, bound, changed))
+}
+
+async function sendJoined(
+  tx: Transaction,
+  customerId: string,
+  bound: readonly Bound[],
+  changed: ChangedRow | undefined,
+): Promise<void> {
   if (onCitus(tx)) {
     const required = `select ${mustHold('count(*) = 1')} from ${changed?.table} where customer_id = $1`
     const asNow = `(select * from ${changed?.table} where customer_id = $1) changed`
     await inOrder([
       ...bound.map(([{ name, text }, values]) =>
-        tx.query({ name, text: text(OWN, asNow), values: [customerId, ...values] }),
+        tx.query({ name, text: text(ownParameters(OWN), asNow), values: [customerId, ...values] }),
       ),
       ...(changed === undefined ? [] : [tx.query(required, [customerId])]),
     ])
     return
   }
-  const name = bound.map(([part]) => part.name).join(', ')
-  const values = bound.flatMap(([, own]) => own)
-  await tx.query({
-    name,
-    text: joined(name, bound, changed !== undefined),
-    values: [customerId, ...values],
-  })
+  let first = OWN
+  const { name, text } = joined(bound.map(([part]) => part.name).join(', '), changed, () =>
+    bound.map(([part, values]) => {
+      const own = ownParameters(first)
+      first += values.length
+      return [part, own]
+    }),
+  )
+  await tx.query({ name, text, values: [customerId, ...bound.flatMap(([, values]) => values)] })
 }
 
-/** The joined statements by name: few combinations occur, and a part has the same number of parameters each time. */
-const known = new Map<string, string>()
+/** Sends the parts of several customers: each part once, for those customers that have it. */
+async function sendForAll(
+  tx: Transaction,
+  asked: readonly { customerId: string; bound: readonly Bound[] }[],
+  changed: ChangedRow | undefined,
+): Promise<void> {
+  const customersOf = new Map<StatementPart, OwnValues[]>()
+  for (const [index, { customerId, bound }] of asked.entries())
+    for (const [part, values] of bound) {
+      const isBehind = changed !== undefined && part !== changed.part[0]
+      const own = [isBehind ? String(index + 1) : customerId, ...values]
+      const known = customersOf.get(part)
+      if (known === undefined) customersOf.set(part, [own])
+      else known.push(own)
+    }
+  const placeOf = (part: StatementPart) => (part === changed?.part[0] ? '' : part.name)
+  const parts = [...customersOf].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
+  let first = 1
+  const { name, text } = joined(`*${parts.map(([part]) => part.name).join(', ')}`, changed, () =>
+    parts.map(([part, [own]]) => {
+      const made = part.types === undefined ? ownRows(first) : ownSet(first, part.types)
+      first += own!.length
+      return [part, made]
+    }),
+  )
+  const values = parts.flatMap(([{ columns = 0, types }, each]) =>
+    types === undefined ? valuesOfRows(each, columns) : valuesOfSet(each),
+  )
+  await tx.query({ name, text, values })
+}
 
-function joined(name: string, parts: readonly Bound[], hasChanged: boolean): string {
-  const text = known.get(name)
-  if (text !== undefined) return text
-  let first = OWN
-  const steps = parts.map(([part, values], index) => {
-    const step = part.text(first, 'changed')
-    first += values.length
-    return hasChanged && index === 0 ? `changed as (${step} returning *)` : `part_${index + 1} as (${step})`
+/**
+ * The joined statements by the names of their parts: few combinations occur, and a part has the same number of parameters each
+ * time. PostgreSQL knows them by their numbers, because it cuts names after 63 characters.
+ */
+const known = new Map<string, { name: string; text: string }>()
+
+function joined(
+  names: string,
+  changed: ChangedRow | undefined,
+  partsOf: () => (readonly [part: StatementPart, own: Own])[],
+): { name: string; text: string } {
+  const joinedBefore = known.get(names)
+  if (joinedBefore !== undefined) return joinedBefore
+  const parts = partsOf()
+  const steps = parts.map(([part, own], index) => {
+    const step = part.text(own, 'changed')
+    return changed !== undefined && index === 0
+      ? `changed as (${step} returning ${changed.table}.*${own.from && ', s.*'})`
+      : `part_${index + 1} as (${step})`
   })
-  const end = hasChanged ? `select ${mustHold('(select count(*) from changed) = 1')}` : 'select'
-  const made = `with ${steps.join(',\n  ')}\n${end}`
-  known.set(name, made)
+  const count = `(select count(*) from changed) = ${parts[0]![1].count}`
+  const text = `with ${steps.join(',\n  ')}\n${changed === undefined ? 'select' : `select ${mustHold(count)}`}`
+  const made = { name: `together ${known.size}`, text }
+  known.set(names, made)
   return made
 }

@@ -3,6 +3,7 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { problem } from '../../contract/problems.ts'
 import { inOrder, type Transaction } from '../../db/database.ts'
 import { arrayLiteral } from '../../db/array-literal.ts'
+import { isShared, readOfCustomer } from '../../db/shared-transaction.ts'
 import { keyOfBalance, macOfBalance, objectionToBalance } from '../../audit/balance-macs.ts'
 import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { IS_OUTDATED, OUTDATED } from './sealed-balances.ts'
@@ -54,8 +55,8 @@ export const CLOCK_AND_OUTDATED = `
   select 'OUTDATED', profile_id || '/' || asset, null, null, null from balances b
   where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`
 
-const readClockAndOutdated: ReadBeside = async (tx, values) =>
-  (await tx.query<BesideBalances>({ name: 'clock of balances', text: CLOCK_AND_OUTDATED, values })).rows
+const readClockAndOutdated: ReadBeside = (tx, values) =>
+  readOfCustomer<BesideBalances>(tx, { name: 'clock of balances', text: CLOCK_AND_OUTDATED, values })
 
 /**
  * Reads and locks the existing balances of these profiles in these assets, and returns those among `keys`. It locks them in key
@@ -74,8 +75,8 @@ export async function lockBalances(
     arrayLiteral([...new Set(keys.map((key) => key.profile_id))]),
     arrayLiteral([...new Set(keys.map((key) => key.asset))]),
   ]
-  const [{ rows: locked }, beside] = await inOrder([
-    tx.query<Omit<BalanceRow, 'is_outdated'> & Partial<BalanceRow>>({
+  const [locked, beside] = await inOrder([
+    readOfCustomer<Omit<BalanceRow, 'is_outdated'> & Partial<BalanceRow>>(tx, {
       name: 'lock balances',
       text: `
         select profile_id, asset, available, version, updated_at, mac
@@ -94,11 +95,22 @@ export async function lockBalances(
     row.is_outdated = outdated.includes(key)
     return wanted.has(key)
   })
+  if (isShared(tx) && rows.length < wanted.size) await requireNoneElsewhere(tx, values, locked.length)
   return {
     rows,
     profileIds: new Set(locked.map(({ profile_id }) => profile_id)),
     clock: beside.find(({ kind }) => kind === 'CLOCK')!.now!,
   }
+}
+
+/** A shared transaction skips what somebody else has locked; whoever shares it must not take that for a balance without a row. */
+async function requireNoneElsewhere(tx: Transaction, values: string[], locked: number): Promise<void> {
+  const rows = await readOfCustomer<{ count: string }>(tx, {
+    name: 'count balances',
+    text: 'select count(*) from balances where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[])',
+    values,
+  })
+  if (Number(rows[0]!.count) !== locked) throw new Error('a balance is locked by another transaction')
 }
 
 interface Sealing {

@@ -233,18 +233,16 @@ const INSERT_EVENTS = insertOf('insert into events', {
 const MOVE_BALANCES: StatementPart = {
   // The name is short: PostgreSQL cuts the names of joined parts after 63 characters.
   name: 'balances',
-  text: (first) => {
-    const [profileIds, assets, byKey] = [
-      `$${first + 1}::uuid[]`,
-      `$${first + 2}::text[]`,
-      `$${first + 3}::jsonb`,
-    ]
+  types: ['timestamptz', 'text', 'text', 'jsonb'],
+  text: ({ customer, value, from }) => {
+    const [profileIds, assets, byKey] = [`${value(2)}::uuid[]`, `${value(3)}::text[]`, `${value(4)}::jsonb`]
     const member = (index: number) => `${byKey} -> (profile_id || '/' || asset) ->> ${index}`
     return `
     update balances
-    set available = (${member(0)})::numeric, updated_at = $${first}, mac = ${member(3)},
+    set available = (${member(0)})::numeric, updated_at = ${value(1)}::timestamptz, mac = ${member(3)},
         version = (${member(1)})::bigint / (version = (${member(2)})::bigint)::int
-    where customer_id = $1 and profile_id = any (${profileIds}) and asset = any (${assets})
+    ${from}
+    where customer_id = ${customer} and profile_id = any (${profileIds}) and asset = any (${assets})
       and ${byKey} ? (profile_id || '/' || asset)`
   },
 }

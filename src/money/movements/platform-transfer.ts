@@ -7,7 +7,8 @@ import { onPlatform, onProfile } from '../ledger/entries.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import type { Movement, View } from './decision.ts'
 import { post } from './post.ts'
-import { isRetryable, type Ledger } from './queue.ts'
+import { isRetryable } from './batches.ts'
+import type { Ledger } from './queue.ts'
 
 /** A transfer from a customer's profile to a profile of another customer. */
 export interface PlatformTransfer extends Partial<

@@ -130,6 +130,12 @@ async function newTenant(): Promise<Tenant> {
   return { customer_id, profiles: [...profiles, foreign.profile_id], quotes: [...quotes, foreign.quote_id] }
 }
 
+async function newTenants(count: number): Promise<Tenant[]> {
+  const tenants: Tenant[] = []
+  while (tenants.length < count) tenants.push(await newTenant())
+  return tenants
+}
+
 const { profile_id, customer_id } = await createCustomer(db, 'Another')
 const quote_id = newId(await transaction(db, readClock))
 await db.query(
@@ -356,13 +362,57 @@ async function requireSound(customerId: string) {
   return { balances: kept, histories, transfers: transfers.rows.map(transferToWire) }
 }
 
+/** Names the ids that a table has made for a customer, in their order. */
+const MADE_IDS = { transfers: 't', events: 'e', audit_log: 'a' }
+
+/** The answers that a customer got and all of its rows, with names for what differs between customers and times. */
+async function toldOf({ customer_id, profiles, quotes }: Tenant, outcomes: Outcome[]): Promise<object> {
+  const { rows: tables } = await db.query<{ name: string }>(
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'customer_id'
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition order by 1`,
+  )
+  const names = new Map([
+    [customer_id, 'customer'],
+    ...[...profiles, ...quotes].map((id, at) => [id, `own${at}`] as const),
+  ])
+  for (const [table, letter] of Object.entries(MADE_IDS)) {
+    const { rows } = await db.query<{ id: string }>(
+      `select id from ${table} where customer_id = $1 order by id`,
+      [customer_id],
+    )
+    rows.forEach(({ id }, at) => names.set(id, `${letter}${at}`))
+  }
+  const named = (text: string) =>
+    text
+      .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (id) => names.get(id) ?? 'another id')
+      .replaceAll(/\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|\+00:00|\+00)/g, 'time')
+      .replaceAll(/\\+x[0-9a-f]+/g, 'hash')
+  const contents: Record<string, string[]> = {}
+  for (const { name } of tables) {
+    const { rows } = await db.query<{ row: string }>(
+      `select (to_jsonb(t) - 'mac')::text as row from ${name} t where customer_id = $1`,
+      [customer_id],
+    )
+    contents[name] = rows.map(({ row }) => named(row)).sort()
+  }
+  const answers = outcomes.map((outcome) => {
+    if ('transfer' in outcome) return named(JSON.stringify(outcome.transfer))
+    const { refusal } = outcome
+    return refusal instanceof Problem
+      ? named(JSON.stringify([refusal.slug, refusal.detail, refusal.meta]))
+      : String(refusal)
+  })
+  return { answers, contents }
+}
+
 const requireClean = async () => expect((await verify(db)).disagreements).toEqual([])
 
 // ---------------------------------------------------------------------------------------------- properties
 
 describe('one process', () => {
+  const TENANTS = 4
   const batches = fc.array(
-    fc.array(fc.record({ tenant: fc.nat(1), command }), { minLength: 1, maxLength: 25 }),
+    fc.array(fc.record({ tenant: fc.nat(TENANTS - 1), command }), { minLength: 1, maxLength: 40 }),
     { minLength: 1, maxLength: 6 },
   )
 
@@ -370,7 +420,7 @@ describe('one process', () => {
     const ledger = new Ledger(db)
     await fc.assert(
       fc.asyncProperty(batches, async (batches) => {
-        const tenants = [await newTenant(), await newTenant()]
+        const tenants = await newTenants(TENANTS)
         const models = tenants.map((tenant) => new Model(tenant))
         for (const batch of batches) {
           const before = await everyTable(db)
@@ -395,6 +445,37 @@ describe('one process', () => {
         }
       }),
       runs(60),
+    )
+    await requireClean()
+  })
+
+  test('gives each customer of a batch what a batch of its own gives', async () => {
+    await fc.assert(
+      fc.asyncProperty(batches, async (batches) => {
+        const sharing = await newTenants(TENANTS)
+        const alone = await newTenants(TENANTS)
+        const ledger = new Ledger(db)
+        const answers = [sharing, alone].map((tenants) => tenants.map((): Outcome[] => []))
+        for (const batch of batches) {
+          const ofTenant = (index: number) =>
+            batch.flatMap(({ tenant, command }) => (tenant === index ? command : []))
+          const submitAll = ({ customer_id, ...tenant }: Tenant, index: number) =>
+            outcomesOf(
+              ofTenant(index).map((command) =>
+                submitTo(ledger, customer_id, movementOf({ customer_id, ...tenant }, command)),
+              ),
+            )
+          const together = await Promise.all(sharing.map(submitAll))
+          together.forEach((outcomes, index) => answers[0]![index]!.push(...outcomes))
+          for (const [index, tenant] of alone.entries())
+            answers[1]![index]!.push(...(await submitAll(tenant, index)))
+        }
+        for (const [index, tenant] of sharing.entries())
+          expect(await toldOf(tenant, answers[0]![index]!)).toEqual(
+            await toldOf(alone[index]!, answers[1]![index]!),
+          )
+      }),
+      runs(40),
     )
     await requireClean()
   })
@@ -601,26 +682,30 @@ function failingAt(places: readonly { statement: number; way: 'ERROR' | 'LOST' }
   return pool
 }
 
-describe('two transactions of one customer at a time', () => {
+describe('two transactions at a time', () => {
   const failures = fc.array(
     fc.record({ statement: fc.nat(60), way: fc.constantFrom('ERROR' as const, 'LOST' as const) }),
     { maxLength: 4 },
   )
-  const bursts = fc.array(fc.array(command, { minLength: 1, maxLength: 30 }), {
-    minLength: 2,
-    maxLength: 4,
-  })
+  const bursts = fc.array(
+    fc.array(fc.record({ tenant: fc.nat(2), command }), { minLength: 1, maxLength: 30 }),
+    { minLength: 2, maxLength: 4 },
+  )
 
-  test('lose and invent nothing, whichever of their statements fail', async () => {
+  /** Of the halves of one customer's profiles, or of several customers. */
+  test.each([1, 3])('lose and invent nothing for %i customers, whichever statements fail', async (count) => {
     let most = 0
     await fc.assert(
       fc.asyncProperty(bursts, failures, async (bursts, failures) => {
-        const tenant = await newTenant()
+        const tenants = await newTenants(count)
         const pool = failingAt(failures)
         const ledger = new Ledger(pool, { halvesFrom: 1 })
         const answers: Promise<Transfer>[] = []
         for (const burst of bursts) {
-          for (const one of burst) answers.push(submitTo(ledger, tenant.customer_id, movementOf(tenant, one)))
+          for (const { tenant: number, command } of burst) {
+            const tenant = tenants[number % count]!
+            answers.push(submitTo(ledger, tenant.customer_id, movementOf(tenant, command)))
+          }
           for (const answer of answers) answer.catch(() => undefined)
           // The next ones meet the transactions of these at each of their steps.
           await turn()
@@ -630,7 +715,8 @@ describe('two transactions of one customer at a time', () => {
         await ledger.drain()
         most = Math.max(most, pool.totalCount)
         await pool.end()
-        const { transfers } = await requireSound(tenant.customer_id)
+        const sound = await Promise.all(tenants.map(({ customer_id }) => requireSound(customer_id)))
+        const transfers = sound.flatMap((each) => each.transfers)
         const recorded = new Map(transfers.map((transfer) => [transfer.id, transfer]))
         const moved = outcomes.flatMap((outcome) => ('transfer' in outcome ? [outcome.transfer] : []))
         for (const transfer of moved) expect(recorded.get(transfer.id)).toEqual(transfer)
@@ -713,6 +799,10 @@ describe('a programming error', () => {
     expect(await submit([bad])).toMatchObject([{ refusal: error }])
     expect(await everyTable(db)).toEqual(before)
 
+    const neighbours = await newTenants(2)
+    const near = outcomesOf(
+      neighbours.map((neighbour) => submitTo(ledger, neighbour.customer_id, movementOf(neighbour, deposit))),
+    )
     expect(await submit([good, bad, good, bad, good])).toMatchObject([
       { transfer: { amount: '0.05' } },
       { refusal: error },
@@ -723,6 +813,9 @@ describe('a programming error', () => {
     const { balances, transfers } = await requireSound(tenant.customer_id)
     expect([...balances.values()]).toEqual([{ available: 15n, version: 3 }])
     expect(transfers).toHaveLength(3)
+    expect(await near).toMatchObject([{ transfer: { amount: '0.05' } }, { transfer: { amount: '0.05' } }])
+    for (const { customer_id } of neighbours)
+      expect((await requireSound(customer_id)).transfers).toHaveLength(1)
   })
 
   test('a movement that debits one balance twice is refused by the sum', async () => {
@@ -783,6 +876,38 @@ function post(customerId: string, transfer_id: string, event: LedgerEvent): Prom
   })
 }
 
+describe('what another transaction has locked', () => {
+  const LOCKS = {
+    'a balance': 'select from balances where customer_id = $1 for update',
+    'a profile without a balance in the asset': 'select from profiles where customer_id = $1 for update',
+    'the end of the audit chain': 'select from audit_heads where customer_id = $1 for update',
+  }
+  test.each(Object.entries(LOCKS))('holds up its customer alone: %s', async (_, lock) => {
+    const tenants = await newTenants(6)
+    const ledger = new Ledger(db)
+    const deposit =
+      (asset: string) =>
+      ({ customer_id, profiles: [profile_id] }: Tenant) =>
+        credit(ledger, { customer_id, profile_id: profile_id! }, asset, '1')
+    await Promise.all(tenants.map(deposit('USD')))
+    const [held, ...others] = tenants as [Tenant, ...Tenant[]]
+    let isAnswered = false
+    let answer: Promise<unknown> | undefined
+    await transaction(db, async (tx) => {
+      await tx.query(lock, [held.customer_id])
+      answer = deposit(lock.includes('profiles') ? 'EUR' : 'USD')(held).finally(() => (isAnswered = true))
+      for (let round = 0; round < 5; round++) await Promise.all(others.map(deposit('USD')))
+      expect(isAnswered).toBe(false)
+    })
+    await answer
+    for (const { customer_id } of others)
+      expect([...(await requireSound(customer_id)).balances.values()]).toEqual([
+        { available: 600n, version: 6 },
+      ])
+    await requireSound(held.customer_id)
+  })
+})
+
 describe('when the connection to the database is lost', () => {
   test('in the middle of a batch, its movements are answered 503 and the next batch works', async () => {
     const { customer_id, profiles } = await newTenant()
@@ -807,6 +932,29 @@ describe('when the connection to the database is lost', () => {
     await deposit()
     const { balances } = await requireSound(customer_id)
     expect([...balances.values()]).toEqual([{ available: 200n, version: 2 }])
+  })
+
+  test('movements of a batch whose commit has no readable answer are not posted again', async () => {
+    const tenants = await newTenants(3)
+    const pool = openDatabase(database.url, { max: 4, onError: () => undefined })
+    pool.on('connect', (session) => {
+      const query = session.query.bind(session) as (...statement: unknown[]) => Promise<unknown>
+      session.query = (async (...statement: unknown[]) => {
+        const answer = await query(...statement)
+        if (statement[0] === 'commit') throw new TypeError('an answer that the driver cannot read')
+        return answer
+      }) as typeof session.query
+    })
+    const ledger = new Ledger(pool)
+    const outcomes = await outcomesOf(
+      tenants.map(({ customer_id, profiles: [profile_id] }) =>
+        credit(ledger, { customer_id, profile_id: profile_id! }, 'USD', '1'),
+      ),
+    )
+    expect(outcomes).toEqual(tenants.map(() => ({ refusal: expect.any(TypeError) as unknown })))
+    await ledger.drain()
+    await pool.end()
+    for (const { customer_id } of tenants) expect((await requireSound(customer_id)).transfers).toHaveLength(1)
   })
 
   test('between two statements, the transaction fails and the process goes on', async () => {

@@ -1,28 +1,22 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { problem } from '../../contract/problems.ts'
 import type { Tracing } from '../../contract/tracing.ts'
-import {
-  beginPlanned,
-  commit,
-  connectionLost,
-  inOrder,
-  notSerializable,
-  tookTooLong,
-  violatedConstraint,
-  type Database,
-  type Transaction,
-} from '../../db/database.ts'
-import { forCustomer } from '../../db/parts.ts'
-import type { Decision, Movement, Outcome } from './decision.ts'
-import type { Govern } from './governor.ts'
-import { post, type PostOptions } from './post.ts'
 import type { RowMacs } from '../../audit/sealed-rows.ts'
+import type { Database } from '../../db/database.ts'
+import { forCustomer, partOf } from '../../db/parts.ts'
+import { postAlone, postTaken, type Taken, type Waiting } from './batches.ts'
+import type { Decision, Movement } from './decision.ts'
+import type { Govern } from './governor.ts'
 
-interface Waiting {
-  movement: Movement
-  resolve: (decision: Decision) => void
-  reject: (reason: unknown) => void
-  since: number
+/** The movements of a customer, or of half of its profiles, that wait. */
+interface Queue {
+  key: string
+  customerId: string
+  waiting: Waiting[]
+  /** A batch of it is being posted. */
+  isTaken: boolean
+  /** Its batches have no other customer's movements. */
+  isApart: boolean
 }
 
 /** Receives the events of the ledger's queue, for metrics. */
@@ -55,28 +49,31 @@ export const WAITING_MAX = 5_000
 /** Most waiting movements of all customers. A waiting movement takes 10 kB with its request (measured with 5,000). */
 export const WAITING_TOTAL_MAX = 10_000
 const HALVES_FROM = 256
-/** How often a batch is decided again after a conflict with another process. */
-const ATTEMPTS_MAX = 20
-
-const RACES = new Set(['transfers_ref_id', 'orchestrations_ref_id', 'balances_pkey', 'policy_windows_pkey'])
-const DEADLOCK_DETECTED = '40P01'
+/** Most customers of one batch: what more of them keep in memory takes as much time as they save. */
+const CUSTOMERS_MAX = 128
+/** How many batches are posted at a time: while the database writes one, this process decides the other. */
+const LANES = 2
+/** A batch that takes longer lets another one be posted beside it. */
+const SLOW_MS = 250
 
 /**
- * Posts money movements in groups (ARCHITECTURE, "Group posting"). While a customer's database transaction is open, new
- * movements of the customer wait, and the next transaction executes them together. There is no timer: an idle ledger starts
- * at once, a busy one fills its next batch. A batch goes to the part of the database that has its customer.
+ * Posts money movements in groups (ARCHITECTURE, "Group posting"). While the transaction of a batch is open, new movements of its
+ * customers wait, and the next transaction executes them together. There is no timer: an idle ledger starts at once, a busy one
+ * fills its next batch. Customers share a transaction, except on a database with several parts, where each has its own.
  *
- * A single busy customer has two transactions in turn, each with the movements of one half of its profiles: while the
- * database writes one, this process decides the other (measured: 1.1 to 1.3 times as many movements a second).
+ * Two batches take turns: while the database writes one, this process decides the other. A single busy customer has one for each
+ * half of its profiles (measured: 1.1 to 1.3 times as many movements a second).
  */
 export class Ledger {
   #db: Database
-  /** By customer and half of its profiles. */
-  #waiting = new Map<string, Waiting[]>()
+  /** By customer and half of its profiles, with movements or taken. */
+  #waiting = new Map<string, Queue>()
   /** The number of movements that wait, by customer. */
   #countOf = new Map<string, number>()
   #running = new Set<Promise<void>>()
   #count = 0
+  #lanes = 0
+  #posting = 0
   /** The customer whose profiles are halved. */
   #halved: string | undefined
   #meter: LedgerMeter | undefined
@@ -122,194 +119,148 @@ export class Ledger {
       this.#count += 1
       this.#countOf.set(customerId, own + 1)
       const waiting = { movement, resolve, reject, since: performance.now() }
-      const key = `${customerId} ${this.#halved === customerId ? halfOf(movement) : 0}`
+      const half = this.#halved === customerId ? halfOf(movement) : 0
+      const key = `${customerId} ${half}`
       const queue = this.#waiting.get(key)
-      if (queue !== undefined) return void queue.push(waiting)
-      this.#waiting.set(key, [waiting])
-      const run = this.#run(customerId, key).finally(() => this.#running.delete(run))
-      this.#running.add(run)
+      if (queue !== undefined) return void queue.waiting.push(waiting)
+      const isApart = partOf(this.#db, customerId).name !== ''
+      const made = { key, customerId, waiting: [waiting], isTaken: false, isApart }
+      this.#waiting.set(key, made)
+      this.#next(made)
     })
   }
 
   /** Waits until everything submitted so far is answered. */
   async drain(): Promise<void> {
-    await Promise.all(this.#running)
+    while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  async #run(customerId: string, key: string): Promise<void> {
-    const queue = this.#waiting.get(key)!
+  /** Has the movements of this queue posted. The other parts of a database share no transaction. */
+  #next(queue: Queue): void {
+    if (queue.isApart) this.#start(this.#runAlone(queue))
+    else this.#startLane()
+  }
+
+  #start(work: Promise<void>): void {
+    const run = work.finally(() => this.#running.delete(run))
+    this.#running.add(run)
+  }
+
+  /** Posts batches of one customer, first this one, until nothing waits in the queue. */
+  async #runAlone(queue: Queue, batch?: Waiting[]): Promise<void> {
+    queue.isTaken = true
     // Movements of the same turn of the event loop form one batch.
     await turn()
+    const db = forCustomer(this.#db, queue.customerId)
     let answer = (): void => undefined
-    while (queue.length > 0) {
-      const batch = this.#take(customerId, queue)
-      if (batch.length === 0) continue
-      const posted = answersTo(forCustomer(this.#db, customerId), customerId, batch, this)
+    for (let next = batch ?? this.#take(queue); next.length > 0; next = this.#take(queue)) {
+      const posted = postAlone(db, queue.customerId, next, this)
       // The next batch is sent before the last one is answered, so that process and database work at the same time
       // (measured over HTTP: 15,600 a second, not 11,500).
       await turn()
       answer()
       answer = await posted
     }
-    this.#waiting.delete(key)
+    this.#free(queue)
+    if (queue.waiting.length > 0) this.#next(queue)
     answer()
   }
 
-  /** Takes the next batch and refuses the movements that have waited too long. */
-  #take(customerId: string, queue: Waiting[]): Waiting[] {
-    const taken = queue.splice(0, BATCH_MAX)
-    this.#count -= taken.length
-    const own = this.#countOf.get(customerId)! - taken.length
-    if (own > 0) this.#countOf.set(customerId, own)
-    else this.#countOf.delete(customerId)
+  /** Posts batches of all customers until nothing waits. */
+  async #runLane(): Promise<void> {
+    this.#lanes += 1
+    let isSlow = false
+    await turn()
+    let answer = (): void => undefined
+    for (let taken = this.#takeFromAll(); taken.length > 0; taken = this.#takeFromAll()) {
+      this.#posting += 1
+      // A batch that waits for somebody's lock, or for the server, holds up nobody else.
+      const slow = setTimeout(() => {
+        isSlow = true
+        this.#lanes -= 1
+        this.#posting -= 1
+        this.#startLane()
+      }, SLOW_MS)
+      const posted = postTaken(this.#db, taken, this)
+      await turn()
+      answer()
+      const ended = await posted
+      answer = ended.answer
+      clearTimeout(slow)
+      if (!isSlow) this.#posting -= 1
+      for (const { queue, batch } of taken)
+        if (ended.apart.has(batch)) this.#start(this.#runAlone(queue, batch))
+        else this.#free(queue)
+      if (isSlow) {
+        this.#startLane()
+        return answer()
+      }
+    }
+    this.#lanes -= 1
+    answer()
+  }
+
+  /** Lets what waits in the queue by now be taken, behind what waits since before. */
+  #free(queue: Queue): void {
+    queue.isTaken = false
+    this.#waiting.delete(queue.key)
+    if (queue.waiting.length > 0) this.#waiting.set(queue.key, queue)
+  }
+
+  #startLane(): void {
+    if (this.#lanes < LANES && this.#count > 0) this.#start(this.#runLane())
+  }
+
+  /**
+   * Takes the next batch, a fair part from each queue. While no other batch is posted, it takes from half of the queues, and
+   * the other lane from the other half.
+   */
+  #takeFromAll(): (Taken & { queue: Queue })[] {
+    const queues = [...this.#waiting.values()].filter(({ isTaken, isApart }) => !isTaken && !isApart)
+    const most = this.#posting === 0 ? Math.ceil(queues.length / LANES) : queues.length
+    const chosen = queues.slice(0, Math.min(most, CUSTOMERS_MAX))
+    if (chosen.length < queues.length) this.#startLane()
+    let left = BATCH_MAX
+    return chosen.flatMap((queue, index) => {
+      // Those that need less than their part leave more to those behind them.
+      const batch = this.#take(queue, Math.ceil(left / (chosen.length - index)))
+      left -= batch.length
+      queue.isTaken = batch.length > 0
+      if (!queue.isTaken) this.#free(queue)
+      return queue.isTaken ? { queue, batch } : []
+    })
+  }
+
+  /** Refuses the movements of a queue that have waited too long, and takes some of the others. */
+  #take(queue: Queue, most = BATCH_MAX): Waiting[] {
+    const { customerId, waiting } = queue
+    const oldest = performance.now() - this.#waitMsMax
+    // Movements are in the order of their arrival.
+    const late = waiting.findIndex(({ since }) => since >= oldest)
+    for (const { reject } of this.#remove(queue, late === -1 ? waiting.length : late))
+      reject(
+        problem.unavailable('the movement waited too long for the database; nothing was moved; try again'),
+      )
+    const taken = this.#remove(queue, most)
     const isHalved = this.#halved === customerId
     const isBusy = taken.length >= this.#halvesFrom / (isHalved ? 4 : 1)
     // While both halves have a batch, a small one says little: one profile may take nearly all movements.
     if (this.#waiting.size === 1 || !isHalved)
       this.#halved = isBusy && this.#waiting.size === 1 ? customerId : undefined
-    const oldest = performance.now() - this.#waitMsMax
-    // Movements are in the order of their arrival.
-    const late = taken.findIndex(({ since }) => since >= oldest)
-    for (const { reject } of taken.splice(0, late === -1 ? taken.length : late))
-      reject(
-        problem.unavailable('the movement waited too long for the database; nothing was moved; try again'),
-      )
     if (taken.length > 0) this.#meter?.batch(taken.length)
     return taken
+  }
+
+  #remove({ customerId, waiting }: Queue, most: number): Waiting[] {
+    const removed = waiting.splice(0, most)
+    this.#count -= removed.length
+    const own = (this.#countOf.get(customerId) ?? 0) - removed.length
+    if (own > 0) this.#countOf.set(customerId, own)
+    else this.#countOf.delete(customerId)
+    return removed
   }
 }
 
 /** The half of a customer's profiles to which a movement belongs. Ids end at random. */
 const halfOf = ({ balances: [first] }: Movement): number =>
   first === undefined ? 0 : Number.parseInt(first.profile_id.at(-1)!, 16) % 2
-
-/** What checks and authenticates payments with keys derived from the master key. */
-type Keys = Pick<PostOptions, 'macs' | 'govern'> & Pick<LedgerOptions, 'tracing'>
-
-/** Executes a batch; returns the function that answers its movements. */
-async function answersTo(
-  db: Database,
-  customerId: string,
-  batch: Waiting[],
-  keys: Keys,
-): Promise<() => void> {
-  const movements = batch.map((waiting) => waiting.movement)
-  const refuse = (refusal: unknown) => movements.map((): Outcome => ({ refusal }))
-  const startMs = performance.now()
-  const outcomes = await postBatch(db, customerId, movements, keys).catch(refuse)
-  // A posted movement is answered, whatever a library does.
-  try {
-    if (keys.tracing !== undefined) traceBatch(keys.tracing, batch, outcomes, startMs)
-  } catch {
-    // The batch is missing in its traces.
-  }
-  return () =>
-    outcomes.forEach((outcome, index) => {
-      const { resolve, reject } = batch[index]!
-      if ('decision' in outcome) resolve(outcome.decision)
-      else reject(outcome.refusal)
-    })
-}
-
-/** Ends two spans for each movement of a sampled request: of its wait for the batch and the batch, and of the transaction. */
-function traceBatch(tracing: Tracing, batch: Waiting[], outcomes: Outcome[], startMs: number): void {
-  for (const [index, { movement, since }] of batch.entries()) {
-    const { traceparent } = movement.origin
-    if (traceparent === undefined) continue
-    const span = tracing.part(traceparent, 'ledger batch', { startMs: since })
-    const own = tracing.part(span.traceparent, 'ledger transaction', { isClient: true, startMs })
-    own.end({ attributes: { 'db.system.name': 'postgresql' } })
-    const outcome = 'decision' in outcomes[index]! ? 'posted' : 'refused'
-    span.end({ attributes: { 'bursar.batch.movements': batch.length, 'bursar.outcome': outcome } })
-  }
-}
-
-/** Posts a batch in a transaction of its own. Returns one outcome per movement, in order. */
-async function postBatch(
-  db: Database,
-  customerId: string,
-  movements: Movement[],
-  keys: Keys,
-): Promise<Outcome[]> {
-  // Nearly all movements are new, so the first attempt does not look up existing ref_ids. A violation of the unique
-  // key shows that it should have.
-  let lookUpRefIds = false
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const tx = await db
-      .connect()
-      .catch((error: unknown) => unavailable(error, 'the database does not answer; nothing was moved'))
-    let broken: Error | undefined
-    try {
-      return await attemptBatch(tx, customerId, movements, lookUpRefIds, keys)
-    } catch (error) {
-      await tx.query('rollback').catch((failure: Error) => (broken = failure))
-      if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements, keys)
-      if (!isRetryable(error)) unavailable(error)
-      lookUpRefIds = true
-    } finally {
-      tx.release(broken)
-    }
-  }
-  throw problem.unavailable('too much contention with other processes; nothing was moved; try again')
-}
-
-/** When the database refuses a batch because of one movement, halving the batch isolates that movement. */
-async function postHalves(
-  db: Database,
-  customerId: string,
-  movements: Movement[],
-  keys: Keys,
-): Promise<Outcome[]> {
-  const half = Math.ceil(movements.length / 2)
-  const outcomes: Outcome[] = []
-  for (const part of [movements.slice(0, half), movements.slice(half)]) {
-    const refuse = (refusal: unknown) => part.map((): Outcome => ({ refusal }))
-    outcomes.push(...(await postBatch(db, customerId, part, keys).catch(refuse)))
-  }
-  return outcomes
-}
-
-async function attemptBatch(
-  tx: Transaction,
-  customerId: string,
-  movements: Movement[],
-  lookUpRefIds: boolean,
-  keys: Keys,
-): Promise<Outcome[]> {
-  const [, { outcomes }] = await inOrder([
-    // Planning the statements of a batch each time took 0.35 ms of a lone movement's 0.8.
-    beginPlanned(tx),
-    post(tx, customerId, movements, {
-      macs: keys.macs,
-      govern: keys.govern,
-      lookUpRefIds,
-      end: (moved) => (moved ? commit(tx) : tx.query('rollback')),
-    }),
-  ])
-  return outcomes
-}
-
-/** Whether a conflict with another process failed the batch, so that everything must be decided again. */
-export function isRetryable(error: unknown): boolean {
-  const { code } = error as { code?: string }
-  return notSerializable(error) || code === DEADLOCK_DETECTED || RACES.has(violatedConstraint(error) ?? '')
-}
-
-/**
- * Whether the error is about a value (data exception, constraint, size of an index row), and so about one movement
- * only.
- */
-function isOfOneMovement(error: unknown): boolean {
-  const { code = '' } = error as { code?: string }
-  return /^(22|23|54)/.test(code) && !isRetryable(error)
-}
-
-const OUTCOME_UNKNOWN =
-  'the connection to the database was lost and the outcome is unknown; retry with the same ref_id to find out'
-
-function unavailable(error: unknown, detail = OUTCOME_UNKNOWN): never {
-  if (tookTooLong(error))
-    throw problem.unavailable('the database took too long; nothing was moved; try again', error)
-  if (!connectionLost(error)) throw error
-  throw problem.unavailable(detail, error)
-}

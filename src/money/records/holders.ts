@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import type { Queryable } from '../../db/database.ts'
+import { readOfCustomer } from '../../db/shared-transaction.ts'
 import { problem } from '../../contract/problems.ts'
 import { lockProfiles, selectProfiles } from './profile.ts'
 import type { Standing } from './standing.ts'
@@ -249,8 +251,10 @@ async function readStanding(
   const accounts = [...new Set([...accountIds, ...named.flatMap(({ account_id }) => account_id ?? [])])]
   const identities = [...new Set(named.flatMap(({ identity_id }) => identity_id ?? []))]
   if (accounts.length === 0 && identities.length === 0) return new Map()
-  const { rows } = await db.query<StandingRow>(
-    `
+  const rows = await readOfCustomer<StandingRow>(db, {
+    name: 'standing of holders',
+    isUnnamed: true,
+    text: `
     select a.id,
            json_build_object(
              'user_disabled', a.user_disabled, 'admin_disabled', a.admin_disabled, 'identity_id', a.identity_id,
@@ -271,8 +275,8 @@ async function readStanding(
                              'status', i.status)
     from identities i
     where i.customer_id = $1 and i.id = any ($3::uuid[])`,
-    [customerId, accounts, identities],
-  )
+    values: [customerId, arrayLiteral(accounts), arrayLiteral(identities)],
+  })
   return new Map(
     rows.map(({ id, account, identity }) => {
       const summary = account === null ? identitySummary(identity) : accountSummary(account, identity)

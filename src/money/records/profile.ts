@@ -1,7 +1,9 @@
 import { Type, type Static } from 'typebox'
+import { arrayLiteral } from '../../db/array-literal.ts'
 import { inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { newId, readClock } from '../../db/ids.ts'
+import { readOfCustomer } from '../../db/shared-transaction.ts'
 import { Lines, NamedObject, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 
@@ -115,11 +117,13 @@ export async function selectProfiles(
   locked = false,
 ): Promise<Map<string, Standing>> {
   if (profileIds.length === 0) return new Map()
-  const { rows } = await db.query<Standing>(
-    `select id, account_id, deactivated_at from profiles where customer_id = $1 and id = any ($2::uuid[])
-     ${locked ? 'order by id for share' : ''}`,
-    [customerId, profileIds],
-  )
+  const rows = await readOfCustomer<Standing>(db, {
+    name: locked ? 'lock profiles' : 'profiles',
+    isUnnamed: true,
+    text: `select id, account_id, deactivated_at from profiles where customer_id = $1 and id = any ($2::uuid[])
+           ${locked ? 'order by id for share' : ''}`,
+    values: [customerId, arrayLiteral(profileIds)],
+  })
   return new Map(rows.map((row) => [row.id, row]))
 }
 

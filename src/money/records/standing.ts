@@ -1,6 +1,7 @@
 import { SEALED_END, type Seal } from '../../audit/freeze-ends.ts'
 import { ownRowMacs } from '../../audit/sealed-rows.ts'
 import type { Transaction } from '../../db/database.ts'
+import { readOfCustomer } from '../../db/shared-transaction.ts'
 import { CLOCK_AND_OUTDATED, type BesideBalances, type ReadBeside } from '../ledger/balances.ts'
 import { POLICY_PLACE } from './policies.ts'
 
@@ -40,11 +41,11 @@ export function standingBeside(): { read: ReadBeside; standing: Standing } {
   const deactivated = new Set<string>()
   const accounts = new Map<string, string | null>()
   const standing: Standing = { policy: undefined, frozen, deactivated, accounts }
-  const read = async (tx: Transaction, values: readonly unknown[]): Promise<BesideBalances[]> => {
-    const { rows } = await tx.query<BesideBalances>({
+  const read = async (tx: Transaction, values: readonly string[]): Promise<BesideBalances[]> => {
+    const rows = await readOfCustomer<BesideBalances>(tx, {
       name: 'standing of balances',
       text: STANDING,
-      values: [...values],
+      values,
     })
     const ends: (Seal & { subject: string })[] = []
     for (const { kind, subject, detail, now, mac } of rows)
