@@ -4,13 +4,16 @@ import { newOwner, type Bench, type Owner } from './service.ts'
 import type { TableRow } from './write-tables.ts'
 
 /** The numbers of customers among whom the ledger's callers are divided. */
-const CUSTOMERS = [1, 2, 8, 100]
+const CUSTOMERS = [1, 2, 8, 100, 1_000]
+/** A busy customer has many profiles. All customers of the larger groups have few. */
+const PROFILES = { busy: 100, other: 10 }
 const CALLERS = 512
 
 /** Measures the ledger without HTTP for each number of customers in turn, with the CPU time of all processes. */
 export async function measureCustomers(bench: Bench): Promise<TableRow[]> {
   const owners: Owner[] = []
-  while (owners.length < Math.max(...CUSTOMERS)) owners.push(await newOwner(bench.db))
+  while (owners.length < Math.max(...CUSTOMERS))
+    owners.push(await newOwner(bench.db, owners.length < 8 ? PROFILES.busy : PROFILES.other))
   const rows = CUSTOMERS.map((customers) => ({
     customers,
     seen: [] as { perSecond: number; cpuUs: number; p99Ms: number }[],

@@ -84,10 +84,10 @@ export async function withApi<T>(bench: Bench, work: (api: Api) => Promise<T>): 
 }
 
 /** Makes a customer with funded profiles. */
-export async function newOwner(db: Database): Promise<Owner> {
+export async function newOwner(db: Database, profiles = PROFILES): Promise<Owner> {
   const { customer_id: customerId } = await createCustomer(db, 'Bench')
   const profileIds: string[] = []
-  for (let n = 0; n < PROFILES; n++) {
+  for (let n = 0; n < profiles; n++) {
     const profile = await insertProfile(db, customerId, { type: 'NORMAL', nickname: `Bench ${n}` })
     profileIds.push(profile.id)
   }
