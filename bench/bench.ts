@@ -13,6 +13,7 @@ import { readSettings } from '../src/settings.ts'
 import { measureCustomers } from './customers.ts'
 import { measureGrowth } from './growth.ts'
 import { measureIdle } from './idle.ts'
+import { measureMixed } from './mixed.ts'
 import { measurePeers } from './measure-peers.ts'
 import { bursar, connectPeers } from './peers.ts'
 import { startService, stopService, withApi, type Bench } from './service.ts'
@@ -87,6 +88,10 @@ const MEASURES: Record<Part, { title: string; run: () => Promise<TableRow[]> }> 
   customers: {
     title: 'The ledger without HTTP, by the number of customers to whom the callers belong',
     run: () => measureCustomers(bench),
+  },
+  mixed: {
+    title: 'Reads of a customer over 4 connections, alone and while it withdraws over 256',
+    run: () => measureMixed(bench),
   },
   growth: {
     title: 'A database that grows tenfold',

@@ -4,8 +4,10 @@ import { promisify } from 'node:util'
 
 export interface Load {
   baseUrl: string
-  token: string
-  profileIds: string[]
+  /** In turns, each with its own token. */
+  customers: { token: string; profileIds: string[] }[]
+  /** What is read, in turns, instead of withdrawals. */
+  paths?: string[]
   clients: number
   seconds: number
   /** The prefix of the ref_ids, which makes them unique. */
@@ -22,11 +24,9 @@ export interface LoadResult {
 /** Runs the load generator and returns its figures. */
 export async function httpLoad(load: Load): Promise<LoadResult> {
   const script = fileURLToPath(new URL('load.ts', import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    '--import',
-    'tsx',
-    script,
-    JSON.stringify(load),
-  ])
+  const running = promisify(execFile)(process.execPath, ['--import', 'tsx', script])
+  // The tokens of a hundred customers are longer than an argument may be.
+  running.child.stdin!.end(JSON.stringify(load))
+  const { stdout } = await running
   return JSON.parse(stdout) as LoadResult
 }

@@ -1,12 +1,13 @@
 import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { Load, LoadResult } from './http-load.ts'
 
 /**
- * The load generator, in a separate process: reads its task from its first argument and prints its measurements. It
+ * The load generator, in a separate process: reads its task from its input and prints its measurements. It
  * shares two cores with the measured service, so it implements just enough HTTP itself. A general client takes as
  * long for a request as the service (autocannon: 42 us of CPU; this: 15).
  */
-const load = JSON.parse(process.argv[2]!) as Load
+const load = JSON.parse(await text(process.stdin)) as Load
 const { hostname, port } = new URL(load.baseUrl)
 const latencies: number[] = []
 let sent = 0
@@ -68,7 +69,11 @@ function contentLength(answer: string): number {
 }
 
 function requestOf(n: number): string {
-  const profile = load.profileIds[n % load.profileIds.length]
-  const body = `{"profile_id":"${profile}","asset":"USDP","crypto_network":"ETHEREUM","amount":"1.25","destination_address":"0x52908400098527886E0F7030069857D2E4169EE7","ref_id":"${load.prefix}-${n}"}`
-  return `POST /v2/transfer/crypto-withdrawals HTTP/1.1\r\nHost: bursar\r\nAuthorization: Bearer ${load.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const { customers, paths, prefix } = load
+  const { token, profileIds } = customers[n % customers.length]!
+  const headers = `HTTP/1.1\r\nHost: bursar\r\nAuthorization: Bearer ${token}\r\n`
+  if (paths !== undefined) return `GET ${paths[n % paths.length]} ${headers}\r\n`
+  const profile = profileIds[Math.floor(n / customers.length) % profileIds.length]
+  const body = `{"profile_id":"${profile}","asset":"USDP","crypto_network":"ETHEREUM","amount":"1.25","destination_address":"0x52908400098527886E0F7030069857D2E4169EE7","ref_id":"${prefix}-${n}"}`
+  return `POST /v2/transfer/crypto-withdrawals ${headers}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }

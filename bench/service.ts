@@ -95,7 +95,11 @@ export async function newOwner(db: Database, profiles = PROFILES): Promise<Owner
   return { customerId, profileIds }
 }
 
-async function newToken({ db, dataDir }: Bench, { customerId }: Owner, baseUrl: string): Promise<string> {
+export async function newToken(
+  { db, dataDir }: Bench,
+  { customerId }: Owner,
+  baseUrl: string,
+): Promise<string> {
   const macs = new RowMacs(await openMasterKeys({ ...readSettings({}), dataDir }))
   const client = await createApiClient(db, macs, customerId, SCOPES)
   const reply = await fetch(`${baseUrl}/oauth2/token`, {

@@ -1,7 +1,7 @@
 import { cpus } from 'node:os'
 
 /** The parts of the benchmark: `--only` names them, and docs/performance.md has a table for each. */
-export const PARTS = ['writes', 'customers', 'growth', 'idle', 'peers'] as const
+export const PARTS = ['writes', 'customers', 'mixed', 'growth', 'idle', 'peers'] as const
 export type Part = (typeof PARTS)[number]
 
 /** Rows of one table. The columns are the members of the first row; a member that is an object becomes its values. */

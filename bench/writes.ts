@@ -2,13 +2,16 @@ import type { ChildProcess } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { measureCallers, measureLedger, median, type CallersResult } from './callers.ts'
-import { httpLoad } from './http-load.ts'
-import { withApi, type Bench } from './service.ts'
+import { httpLoad, type Load } from './http-load.ts'
+import { newOwner, newToken, withApi, type Bench } from './service.ts'
 import type { TableRow } from './write-tables.ts'
 
 const TEXTBOOK_ACCOUNTS = 1000
 const TEXTBOOK_CONNECTIONS = 32
 const CALLERS = [1, 32, 256, 1024]
+/** Many customers, each with a few profiles. */
+const CUSTOMERS = 100
+const PROFILES = 10
 /** Makes the textbook's ref_ids unique over all rounds. */
 let textbookCalls = 0
 
@@ -46,15 +49,21 @@ export async function measureWrites(bench: Bench): Promise<Writes> {
     console.log(`  ${key}: ${Math.round(seen.perSecond)}/s`)
   }
   const peakMiB = await withApi(bench, async (api) => {
+    const load = { baseUrl: api.baseUrl, customers: [api], clients: 256, seconds }
+    const customers: Load['customers'] = []
+    while (customers.length < CUSTOMERS) {
+      const owner = await newOwner(db, PROFILES)
+      customers.push({ ...owner, token: await newToken(bench, owner, api.baseUrl) })
+    }
     for (let round = 1; round <= rounds; round++) {
       console.log(`Round ${round} of ${rounds}`)
       for (const connections of [1, TEXTBOOK_CONNECTIONS])
         note('textbook', connections, await measureTextbook(bench, connections))
       for (const clients of CALLERS)
-        note('http', clients, await httpLoad({ ...api, clients, seconds, prefix: `a${round}-${clients}` }))
-      const hot = { ...api, profileIds: api.profileIds.slice(0, 1) }
-      const hotLoad = { ...hot, clients: 256, seconds, prefix: `d${round}` }
-      note('http, one hot profile', 256, await httpLoad(hotLoad))
+        note('http', clients, await httpLoad({ ...load, clients, prefix: `a${round}-${clients}` }))
+      const hot = [{ ...api, profileIds: api.profileIds.slice(0, 1) }]
+      note('http, one hot profile', 256, await httpLoad({ ...load, customers: hot, prefix: `d${round}` }))
+      note('http, 100 customers', 256, await httpLoad({ ...load, customers, prefix: `e${round}` }))
       for (const callers of [1, 256])
         note('ledger', callers, await measureLedger(bench, [api], callers, `c${round}-${callers}`))
     }
