@@ -141,8 +141,7 @@ test('a client at full speed does not raise the latency of another customer beyo
   while (alone.length < 20) alone.push(await pay())
   const attack = httpLoad({
     baseUrl: process.address,
-    token,
-    profileIds: [attacker!.profile_id],
+    customers: [{ token, profileIds: [attacker!.profile_id] }],
     clients: 128,
     seconds: 4,
     prefix: 'attack',

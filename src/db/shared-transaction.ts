@@ -126,6 +126,7 @@ class SharedTransaction {
   readonly members: Member[]
   #next: NodeJS.Immediate | undefined
   #failure: Error | undefined
+  hasEnded = false
   #settle!: { resolve: () => void; reject: (error: unknown) => void }
   /** Resolves once the transaction has ended, and rejects with what failed it. */
   readonly ended = new Promise<void>((resolve, reject) => (this.#settle = { resolve, reject }))
@@ -144,11 +145,14 @@ class SharedTransaction {
     send: (tx: Transaction, each: readonly What[]) => Promise<Answer[]>,
   ): Promise<Answer> {
     assert(member.end === undefined, 'no statement may follow the commit')
-    return new Promise<Answer>((resolve, reject) => {
+    const answer = new Promise<Answer>((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure)
       member.asked.push({ key, asked, send: send as Asked['send'], resolve, reject })
       this.#sendSoon()
     })
+    // Whoever asked may have thrown since, and wait for nothing any more.
+    answer.catch(() => undefined)
+    return answer
   }
 
   /** Ends the work of a member. What it has asked is sent with the commit, once everybody has ended. */
@@ -191,7 +195,8 @@ class SharedTransaction {
       return each
     })
     const sent = alignedByKey(asked).map((alike) => this.#sendAlike(alike))
-    if (haveEnded) void this.#end(sent)
+    // A statement that could not even be sent fails before that.
+    if (haveEnded) setImmediate(() => void this.#end(sent))
   }
 
   async #sendAlike(alike: readonly Asked[]): Promise<void> {
@@ -209,6 +214,7 @@ class SharedTransaction {
 
   /** Sends the end behind the last statements. If one of them fails, PostgreSQL takes the commit for a rollback. */
   async #end(sent: readonly Promise<void>[]): Promise<void> {
+    if (this.#failure !== undefined) return
     const ends = this.members.map(({ end }) => end!)
     const isCommit = ends.some(({ statement }) => statement === 'commit')
     try {
@@ -217,9 +223,10 @@ class SharedTransaction {
       this.fail(error)
     }
     if (this.#failure !== undefined) return
-    if (isCommit) this.#tx.onChange?.()
+    this.hasEnded = true
     this.#settle.resolve()
     for (const { resolve } of ends) resolve()
+    if (isCommit) this.#tx.onChange?.()
   }
 }
 
@@ -232,6 +239,8 @@ function alignedByKey(members: readonly (readonly Asked[])[]): Asked[][] {
       const { key } = statement
       const found =
         key === undefined ? -1 : aligned.findIndex(([first], index) => index >= place && first!.key === key)
+      // Behind those of the customers before, so that locks are taken in the order of the customers.
+      if (key === undefined) while (aligned[place]?.[0]!.key === undefined && place < aligned.length) place++
       if (found === -1) aligned.splice(place, 0, [statement])
       else aligned[found]!.push(statement)
       place = (found === -1 ? place : found) + 1
@@ -247,7 +256,7 @@ const LOOKING_UP_BY_KEYS = '; set local enable_hashjoin = off; set local enable_
  * Does the work of several customers in one transaction, which waits for no lock longer than `lockMsMax`. Each work ends with
  * `commit` or a rollback, of what it did itself; the transaction commits once, when all have ended. A work that throws before it
  * has written leaves, and the others go on without it: its result is undefined. Throws what failed the transaction, for the
- * caller to roll it back.
+ * caller to roll it back, or what a work threw after the commit.
  */
 export async function shareTransaction<T>(
   tx: Transaction,
@@ -263,6 +272,7 @@ export async function shareTransaction<T>(
       try {
         return await work(member as unknown as Transaction)
       } catch (error) {
+        if (shared.hasEnded) throw error
         if (member.hasWritten || member.end !== undefined) shared.fail(error)
         else shared.leave(member)
         return undefined

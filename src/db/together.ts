@@ -140,9 +140,10 @@ async function sendForAll(
 
 /**
  * The joined statements by the names of their parts: few combinations occur, and a part has the same number of parameters each
- * time. PostgreSQL knows them by their numbers, because it cuts names after 63 characters.
+ * time. PostgreSQL cuts names after 63 characters, so a longer one is a number.
  */
 const known = new Map<string, { name: string; text: string }>()
+const NAME_LENGTH_MAX = 63
 
 function joined(
   names: string,
@@ -160,7 +161,7 @@ function joined(
   })
   const count = `(select count(*) from changed) = ${parts[0]![1].count}`
   const text = `with ${steps.join(',\n  ')}\n${changed === undefined ? 'select' : `select ${mustHold(count)}`}`
-  const made = { name: `together ${known.size}`, text }
+  const made = { name: names.length > NAME_LENGTH_MAX ? `together ${known.size}` : names, text }
   known.set(names, made)
   return made
 }

@@ -6,6 +6,7 @@ import {
   commit,
   connectionLost,
   inOrder,
+  lacksResources,
   notSerializable,
   tookTooLong,
   violatedConstraint,
@@ -41,7 +42,11 @@ const RACES = new Set(['transfers_ref_id', 'orchestrations_ref_id', 'balances_pk
 const DEADLOCK_DETECTED = '40P01'
 
 /** What checks and authenticates payments with keys derived from the master key. */
-type Keys = Pick<PostOptions, 'macs' | 'govern'> & { tracing?: Tracing | undefined }
+type Keys = Pick<PostOptions, 'macs' | 'govern'> & {
+  tracing?: Tracing | undefined
+  /** Called when the database refuses a batch of this customer alone. */
+  onRefused: (customerId: string) => void
+}
 
 type Answer = () => void
 
@@ -136,9 +141,9 @@ async function postShared(
       return await shareTransaction(tx, works, LOCK_WAIT_MS_MAX)
     } catch (error) {
       await tx.query('rollback').catch((failure: Error) => (broken = failure))
-      // The movements are posted again only where PostgreSQL has said that it changed nothing.
-      if (connectionLost(error) || (tx.isEnded === true && !(error instanceof DatabaseError)))
-        unavailable(error)
+      if (tx.isEnded === true && !changedNothing(error, broken))
+        throw problem.unavailable(OUTCOME_UNKNOWN, error)
+      if (connectionLost(error) || lacksResources(error)) unavailable(error)
       if (!isRetryable(error)) break
     } finally {
       tx.release(broken)
@@ -146,6 +151,13 @@ async function postShared(
   }
   return batches.map(() => undefined)
 }
+
+/**
+ * Whether PostgreSQL has said that a commit changed nothing: by an error that its session has survived. Only then may movements
+ * be posted again.
+ */
+const changedNothing = (error: unknown, broken: Error | undefined): boolean =>
+  error instanceof DatabaseError && error.severity === 'ERROR' && broken === undefined
 
 /** Ends two spans for each movement of a sampled request: of its wait for the batch and the batch, and of the transaction. */
 function traceBatch(tracing: Tracing, batch: Waiting[], outcomes: Outcome[], startMs: number): void {
@@ -179,6 +191,7 @@ async function postBatch(
       return await attemptBatch(tx, customerId, movements, lookUpRefIds, keys)
     } catch (error) {
       await tx.query('rollback').catch((failure: Error) => (broken = failure))
+      keys.onRefused(customerId)
       if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements, keys)
       if (!isRetryable(error)) unavailable(error)
       lookUpRefIds = true

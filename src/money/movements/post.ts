@@ -81,13 +81,19 @@ export async function post(
   // Sent together: if one statement fails, the commit that follows is a rollback.
   else
     await inOrder([
-      governor?.write(),
-      ledger.write(addMacs(legs, macs)),
-      ...writesOf(tx, customerId, changes, macs),
-      traces.length === 0 ? undefined : insertTraces(tx, customerId, ledger.now, traces),
+      handled(governor?.write()),
+      handled(ledger.write(addMacs(legs, macs))),
+      ...writesOf(tx, customerId, changes, macs).map(handled),
+      traces.length === 0 ? undefined : handled(insertTraces(tx, customerId, ledger.now, traces)),
       end(true),
     ])
   return { outcomes, now: ledger.now }
+}
+
+/** Where a later write throws before it is sent, nobody waits for the earlier ones, which then fail with the transaction. */
+function handled<T extends Promise<unknown> | undefined>(sent: T): T {
+  sent?.catch(() => undefined)
+  return sent
 }
 
 /** The records by which the movements of a batch are decided. */

@@ -51,7 +51,7 @@ import { BATCH_MAX, Ledger, WAITING_MAX } from './queue.ts'
 import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer, type TransferRow } from '../ledger/transfer.ts'
 import { FEE_QUOTES } from '../records/fee-quotes.ts'
-import { change, need } from '../records/need.ts'
+import { change, need, type RecordKind } from '../records/need.ts'
 import { verify } from '../verify/verify.ts'
 
 const database = await ownDatabase()
@@ -102,6 +102,17 @@ const command: fc.Arbitrary<Command> = fc.record({
   ref: sometimes(1, fc.integer({ min: 1, max: REF_IDS.length - 1 })),
   quote: sometimes(3, fc.integer({ min: 0, max: QUOTES })),
 })
+
+const DEPOSIT: Command = {
+  kind: 'deposit',
+  profile: 0,
+  asset: 'USD',
+  fromUsd: false,
+  amount: 1,
+  fee: 0,
+  ref: undefined,
+  quote: undefined,
+}
 
 interface Tenant {
   customer_id: string
@@ -780,16 +791,7 @@ describe('a programming error', () => {
   test.each(Object.entries(mistakes))('%s fails by itself', async (_, { mistake, error }) => {
     const tenant = await newTenant()
     const ledger = new Ledger(db)
-    const deposit: Command = {
-      kind: 'deposit',
-      profile: 0,
-      asset: 'USD',
-      fromUsd: false,
-      amount: 5,
-      fee: 0,
-      ref: undefined,
-      quote: undefined,
-    }
+    const deposit: Command = { ...DEPOSIT, amount: 5 }
     const good = movementOf(tenant, deposit)
     const bad: Movement = { ...good, decide: (view) => mistake(good.decide(view), view) }
     const submit = (movements: Movement[]) =>
@@ -816,6 +818,28 @@ describe('a programming error', () => {
     expect(await near).toMatchObject([{ transfer: { amount: '0.05' } }, { transfer: { amount: '0.05' } }])
     for (const { customer_id } of neighbours)
       expect((await requireSound(customer_id)).transfers).toHaveLength(1)
+  })
+
+  test('while the changes of one customer are written fails it, and no neighbour', async () => {
+    const tenants = await newTenants(4)
+    const ledger = new Ledger(db)
+    const broken: RecordKind<string, string, string> = {
+      read: async () => ({ get: () => undefined }),
+      write: () => {
+        throw new TypeError('undefined is not a function')
+      },
+    }
+    const deposit: Command = { ...DEPOSIT, amount: 5 }
+    const outcomes = await outcomesOf(
+      tenants.map((tenant, index) => {
+        const movement = movementOf(tenant, deposit)
+        const decide = (view: View) => ({ ...movement.decide(view), changes: [change(broken, 'any')] })
+        return submitTo(ledger, tenant.customer_id, index === 0 ? { ...movement, decide } : movement)
+      }),
+    )
+    expect(outcomes.map((outcome) => 'transfer' in outcome)).toEqual([false, true, true, true])
+    for (const [index, { customer_id }] of tenants.entries())
+      expect((await requireSound(customer_id)).transfers).toHaveLength(index === 0 ? 0 : 1)
   })
 
   test('a movement that debits one balance twice is refused by the sum', async () => {
@@ -934,14 +958,21 @@ describe('when the connection to the database is lost', () => {
     expect([...balances.values()]).toEqual([{ available: 200n, version: 2 }])
   })
 
-  test('movements of a batch whose commit has no readable answer are not posted again', async () => {
-    const tenants = await newTenants(3)
+  test.each([
+    ['no readable answer', () => new TypeError('an answer that the driver cannot read')],
+    // PostgreSQL may have written the commit before it panics: after its recovery the movements are there.
+    [
+      'a server that panics',
+      () => Object.assign(new pg.DatabaseError('disk', 4, 'error'), { severity: 'PANIC', code: '58030' }),
+    ],
+  ])('movements of a batch whose commit meets %s are not posted again', async (_, failure) => {
+    const tenants = await newTenants(4)
     const pool = openDatabase(database.url, { max: 4, onError: () => undefined })
     pool.on('connect', (session) => {
       const query = session.query.bind(session) as (...statement: unknown[]) => Promise<unknown>
       session.query = (async (...statement: unknown[]) => {
         const answer = await query(...statement)
-        if (statement[0] === 'commit') throw new TypeError('an answer that the driver cannot read')
+        if (statement[0] === 'commit') throw failure()
         return answer
       }) as typeof session.query
     })
@@ -951,7 +982,9 @@ describe('when the connection to the database is lost', () => {
         credit(ledger, { customer_id, profile_id: profile_id! }, 'USD', '1'),
       ),
     )
-    expect(outcomes).toEqual(tenants.map(() => ({ refusal: expect.any(TypeError) as unknown })))
+    expect(outcomes.map((outcome) => 'refusal' in outcome && slugOf(outcome.refusal))).toEqual(
+      tenants.map(() => 'unavailable'),
+    )
     await ledger.drain()
     await pool.end()
     for (const { customer_id } of tenants) expect((await requireSound(customer_id)).transfers).toHaveLength(1)
