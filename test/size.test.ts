@@ -37,13 +37,13 @@ const MEASUREMENTS = 'docs/performance.md'
  * docs/decisions/size.md what it brings and what went for it.
  */
 const FIGURES: Record<string, [is: number, most: number]> = {
-  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 84_631],
-  src: [sourceUnder('src/'), 68_360],
+  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 84_633],
+  src: [sourceUnder('src/'), 68_362],
   'src/access': [sourceUnder('src/access/'), 3_881],
   'src/audit': [sourceUnder('src/audit/'), 958],
   'src/cli': [sourceUnder('src/cli/'), 5_732],
   'src/contract': [sourceUnder('src/contract/'), 2_911],
-  'src/db': [sourceUnder('src/db/'), 4_133],
+  'src/db': [sourceUnder('src/db/'), 4_135],
   'src/deliveries': [sourceUnder('src/deliveries/'), 1_745],
   'src/governance': [sourceUnder('src/governance/'), 2_813],
   'src/http': [sourceUnder('src/http/'), 4_283],

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type pg from 'pg'
-import { beginPlanned, commit, inOrder, type Queryable, type Transaction } from './database.ts'
+import { beginPlanned, commit, inOrder, onCitus, type Queryable, type Transaction } from './database.ts'
 import { ownSet, valuesOfSet } from './own.ts'
 
 /**
@@ -263,6 +263,8 @@ export async function shareTransaction<T>(
   works: readonly ((tx: Transaction) => Promise<T>)[],
   lockMsMax: number,
 ): Promise<(T | undefined)[]> {
+  // The planner of Citus takes no statement of several customers.
+  if (onCitus(tx)) return works.map(() => undefined)
   const begun = beginPlanned(tx, `${LOOKING_UP_BY_KEYS}; set local lock_timeout = ${lockMsMax}`)
   const shared = new SharedTransaction(tx, works.length)
   const members = [...shared.members]
