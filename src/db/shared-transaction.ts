@@ -40,17 +40,14 @@ async function rowsOfEach<Row extends pg.QueryResultRow>(
   reads: readonly CustomerRead[],
 ): Promise<Row[][]> {
   const [{ name, text, values }] = reads as [CustomerRead]
+  const types = values.slice(1).map(() => 'text')
+  const { from } = ownSet(1, types)
   const own = text
     .replaceAll(/\$(\d+)/g, (_, number) => `s.p${Number(number) - 1}`)
     .replace('for update', 'for update skip locked')
   const { rows } = await tx.query<Row & { reader: number }>({
     name: `*${name}`,
-    text: `select q.*, s.n::int as reader ${
-      ownSet(
-        1,
-        values.slice(1).map(() => 'text'),
-      ).from
-    } cross join lateral (${own}) q`,
+    text: `select q.*, s.n::int as reader ${from} cross join lateral (${own}) q`,
     values: valuesOfSet(reads.map((read) => read.values)),
   })
   const each: Row[][] = reads.map(() => [])
