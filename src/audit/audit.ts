@@ -5,7 +5,7 @@ import { subjectOfAction, type AuditAction } from '../contract/audit-actions.ts'
 import { inOrder, type LastWrite, type Queryable, type Transaction } from '../db/database.ts'
 import { arrayLiteral } from '../db/array-literal.ts'
 import { newId, type Moment } from '../db/ids.ts'
-import { sendTogether, type StatementPart } from '../db/together.ts'
+import { bind, columnsOf, sendTogether, type StatementPart } from '../db/together.ts'
 
 /**
  * The event of a transfer. SWEPT: a transaction that moves money from deposit addresses has ended. Each event is
@@ -296,18 +296,11 @@ async function writeLink(tx: Transaction, customerId: string, pending: Pending[]
   const rows = [...pending].sort((a, b) => (a.id < b.id ? -1 : 1))
   const owner = customerId.toLowerCase()
   const digests = `\\x${rows.map((row) => recordDigest(owner, row, row.entries).toString('hex')).join('')}`
-  const columns = [
-    arrayLiteral(rows.map(({ created_at }) => created_at.text)),
-    ...ROW_COLUMNS.map(({ name }) => arrayLiteral(rows.map((one) => one[name]))),
-  ]
   await sendTogether(
     tx,
     customerId,
-    [
-      [INSERT_LINK, [arrayLiteral([rows[0]!.created_at.text]), arrayLiteral([digests])]],
-      [INSERT_RECORDS, columns],
-    ],
-    { table: 'audit_heads', part: [MOVE_HEAD, [digests]] },
+    [bind(INSERT_LINK, [{ created_at: rows[0]!.created_at.text, digests }]), bind(INSERT_RECORDS, rows)],
+    { table: 'audit_heads', bound: bind(MOVE_HEAD, [{ digests }]) },
   )
 }
 
@@ -327,39 +320,43 @@ const ROW_COLUMNS = [
   { name: 'changes', type: 'text', cast: 'json' },
 ] as const satisfies { name: keyof AuditRow; type: string; cast?: string }[]
 
-const RECORD_COLUMNS = [{ name: 'created_at', type: 'timestamptz' }, ...ROW_COLUMNS]
 const ROW_NAMES = ROW_COLUMNS.map(({ name }) => name).join(', ')
 
-const MOVE_HEAD: StatementPart = {
+const MOVE_HEAD: StatementPart<{ digests: string }> = {
   name: 'move head',
-  types: ['bytea'],
+  inserts: false,
+  columns: columnsOf<{ digests: string }>({ digests: 'bytea' }),
   text: ({ customer, value, from }) => `
-    update audit_heads set position = position + 1, hash = sha256(hash || ${value(1)}::bytea)
+    update audit_heads set position = position + 1, hash = sha256(hash || ${value('digests')}::bytea)
     ${from}
     where customer_id = ${customer}`,
 }
-const LINK_COLUMNS = [
-  { name: 'created_at', type: 'timestamptz' },
-  { name: 'digests', type: 'bytea' },
-]
-const INSERT_LINK: StatementPart = {
+const INSERT_LINK: StatementPart<{ created_at: string; digests: string }> = {
   name: 'insert link',
-  columns: LINK_COLUMNS.length,
-  text: ({ fromChanged }, changed) => `
+  inserts: true,
+  columns: columnsOf<{ created_at: string; digests: string }>({
+    created_at: 'timestamptz',
+    digests: 'bytea',
+  }),
+  text: ({ fromChanged }) => `
     insert into audit_links (customer_id, position, created_at, digests, hash)
     select changed.customer_id, changed.position, r.created_at, r.digests, changed.hash
-    ${fromChanged(changed, ['customer_id', 'position', 'hash'], LINK_COLUMNS)}`,
+    ${fromChanged(['customer_id', 'position', 'hash'])}`,
 }
-const INSERT_RECORDS: StatementPart = {
+const INSERT_RECORDS: StatementPart<AuditRow> = {
   name: 'insert records',
-  columns: RECORD_COLUMNS.length,
-  text: ({ fromChanged }, changed) => {
+  inserts: true,
+  columns: [
+    { name: 'created_at', type: 'timestamptz', of: ({ created_at }) => created_at.text },
+    ...ROW_COLUMNS.map(({ name, type }) => ({ name, type, of: (row: AuditRow) => row[name] })),
+  ],
+  text: ({ fromChanged }) => {
     const columns = ROW_COLUMNS.map(
       (column) => `r.${column.name}${'cast' in column ? `::${column.cast}` : ''}`,
     )
     return `
     insert into audit_log (customer_id, position, created_at, ${ROW_NAMES})
     select changed.customer_id, changed.position, r.created_at, ${columns.join(', ')}
-    ${fromChanged(changed, ['customer_id', 'position'], RECORD_COLUMNS)}`
+    ${fromChanged(['customer_id', 'position'])}`
   },
 }

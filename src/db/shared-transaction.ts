@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type pg from 'pg'
+import { arrayLiteral } from './array-literal.ts'
 import { beginPlanned, commit, inOrder, onCitus, type Queryable, type Transaction } from './database.ts'
-import { ownSet, valuesOfSet } from './own.ts'
 
 /**
  * One transaction for the work of several customers, each of which works as in a transaction of its own and sees the rows of
@@ -40,19 +40,28 @@ async function rowsOfEach<Row extends pg.QueryResultRow>(
   reads: readonly CustomerRead[],
 ): Promise<Row[][]> {
   const [{ name, text, values }] = reads as [CustomerRead]
-  const types = values.slice(1).map(() => 'text')
-  const { from } = ownSet(1, types)
-  const own = text
-    .replaceAll(/\$(\d+)/g, (_, number) => `s.p${Number(number) - 1}`)
-    .replace('for update', 'for update skip locked')
   const { rows } = await tx.query<Row & { reader: number }>({
     name: `*${name}`,
-    text: `select q.*, s.n::int as reader ${from} cross join lateral (${own}) q`,
-    values: valuesOfSet(reads.map((read) => read.values)),
+    text: ofEach(text, values.length),
+    values: values.map((_, index) => arrayLiteral(reads.map((read) => read.values[index]))),
   })
   const each: Row[][] = reads.map(() => [])
   for (const row of rows) each[row.reader - 1]!.push(row)
   return each
+}
+
+/** The statement for each row of a set. What it casts is cast once for each: a cast of its own would run for each row it compares. */
+function ofEach(text: string, count: number): string {
+  const names = Array.from({ length: count }, (_, index) => `p${index + 1}`)
+  const arrays = names.map((_, index) => `$${index + 1}::${index === 0 ? 'uuid' : 'text'}[]`)
+  const cast = names.map((name, index) => {
+    const [, type] = new RegExp(`\\$${index + 1}::(\\w+(\\[\\])?)`).exec(text) ?? []
+    return type === undefined ? name : `${name}::${type}`
+  })
+  const own = text.replaceAll(/\$(\d+)/g, 's.p$1').replace('for update', 'for update skip locked')
+  return `select q.*, s.n::int as reader
+    from (select ${cast.join(', ')}, n from unnest(${arrays.join(', ')}) with ordinality as u (${names.join(', ')}, n) offset 0) s
+    cross join lateral (${own}) q`
 }
 
 /**

@@ -186,23 +186,19 @@ export class Balances {
     return balance
   }
 
-  /**
-   * Returns the balances that got their first entry as the columns of MADE_BALANCES, in key order. `now` is the time of their
-   * entries.
-   */
-  made(now: string): { columns: string[]; count: number } {
-    const made = [...this.#balances]
+  /** The balances that got their first entry, in key order. `now` is the time of their entries. */
+  made(now: string): MadeBalance[] {
+    return [...this.#balances]
       .filter(([, { version, versionRead }]) => versionRead === 0 && version !== 0)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([, balance]) => balance)
-    const columns = [
-      arrayLiteral(made.map((balance) => balance.profile_id)),
-      arrayLiteral(made.map((balance) => balance.asset)),
-      arrayLiteral(made.map((balance) => formatAmount(balance.available, decimalsOf(balance.asset)))),
-      arrayLiteral(made.map((balance) => balance.version)),
-      arrayLiteral(made.map((balance) => this.#macOf(balance, now))),
-    ]
-    return { columns, count: made.length }
+      .map(([, balance]) => ({
+        updated_at: now,
+        profile_id: balance.profile_id,
+        asset: balance.asset,
+        available: formatAmount(balance.available, decimalsOf(balance.asset)),
+        version: balance.version,
+        mac: this.#macOf(balance, now),
+      }))
   }
 
   #macOf(balance: Balance, now: string): string {
@@ -210,11 +206,8 @@ export class Balances {
     return macOfBalance(macs, customerId, balance, now)
   }
 
-  /**
-   * Returns the balances that already had entries and changed, for a statement that looks a row's values up. `byKey` is JSON: by
-   * `profile/asset`, the available amount, the version, the version that was read and the MAC. Undefined where none changed.
-   */
-  moved(now: string): { profileIds: string; assets: string; byKey: string } | undefined {
+  /** Returns the balances that already had entries and changed. Undefined where none changed. */
+  moved(now: string): MovedBalances | undefined {
     const moved = [...this.#balances.values()].filter(
       ({ version, versionRead }) => versionRead !== 0 && version !== versionRead,
     )
@@ -223,18 +216,29 @@ export class Balances {
     const memberOf = (balance: Balance) =>
       `"${keyOfBalance(balance.profile_id.toLowerCase(), balance.asset)}":["${formatAmount(balance.available, decimalsOf(balance.asset))}","${balance.version}","${balance.versionRead}","${this.#macOf(balance, now)}"]`
     return {
-      profileIds: arrayLiteral([...new Set(moved.map(({ profile_id }) => profile_id))]),
+      moved_at: now,
+      profile_ids: arrayLiteral([...new Set(moved.map(({ profile_id }) => profile_id))]),
       assets: arrayLiteral([...new Set(moved.map(({ asset }) => asset))]),
-      byKey: `{${moved.map(memberOf).join()}}`,
+      by_key: `{${moved.map(memberOf).join()}}`,
     }
   }
 }
 
-/** The columns of balances that get their first entry, with their types. */
-export const MADE_BALANCES = {
-  profile_id: 'uuid',
-  asset: 'text',
-  available: 'numeric',
-  version: 'bigint',
-  mac: 'text',
+/** A balance that gets its first entry. */
+export interface MadeBalance extends BalanceKey {
+  updated_at: string
+  available: string
+  version: number
+  mac: string
+}
+
+/**
+ * Balances that change, for a statement that looks a row's values up. `by_key` is JSON: by `profile/asset`, the available amount,
+ * the version, the version that was read and the MAC.
+ */
+export interface MovedBalances {
+  moved_at: string
+  profile_ids: string
+  assets: string
+  by_key: string
 }

@@ -1,7 +1,6 @@
 import { type Transaction } from '../../db/database.ts'
-import { arrayLiteral } from '../../db/array-literal.ts'
 import { idsAt, type Moment } from '../../db/ids.ts'
-import { insertOf, sendTogether } from '../../db/together.ts'
+import { bind, columnsOf, insertOf, sendTogether, timeOf } from '../../db/together.ts'
 
 /** An event to write: the change of a record's status (API behaviour, Events). */
 export interface NewEvent {
@@ -9,21 +8,29 @@ export interface NewEvent {
   /** The record whose status changed. */
   object_id: string
   /** Absent for transfers and orchestrations, whose objects are read from their records. */
-  object?: object
+  object?: object | undefined
 }
 
-/** The columns of new events that differ by row, with their types. */
-export const NEW_EVENT_COLUMNS = { id: 'uuid', type: 'text', object_id: 'uuid' }
+export interface EventRow extends NewEvent {
+  id: string
+  created_at: string
+}
 
-/** Formats new events of one moment column by column. Their ids are in the order of the events. */
-export function eventColumns(events: readonly NewEvent[], at: Moment): string[] {
+export const EVENT_COLUMNS = [
+  timeOf<EventRow>('created_at', ({ created_at }) => created_at),
+  ...columnsOf<EventRow>({ id: 'uuid', type: 'text', object_id: 'uuid' }),
+]
+
+/** The rows of new events of one moment. Their ids are in the order of the events. */
+export function eventRows(events: readonly NewEvent[], at: Moment): EventRow[] {
   const newId = idsAt(at)
-  // None of these values needs quotes.
-  return [
-    `{${events.map(() => newId()).join()}}`,
-    `{${events.map(({ type }) => type).join()}}`,
-    `{${events.map(({ object_id }) => object_id).join()}}`,
-  ]
+  return events.map(({ type, object_id, object }) => ({
+    type,
+    object_id,
+    object,
+    id: newId(),
+    created_at: at.text,
+  }))
 }
 
 /**
@@ -37,13 +44,12 @@ export async function insertEvents(
   events: readonly NewEvent[],
 ): Promise<void> {
   if (events.length === 0) return
-  const objects = arrayLiteral(events.map(({ object }) => object && JSON.stringify(object)))
-  await sendTogether(tx, customerId, [[INSERT, [now.text, ...eventColumns(events, now), objects]]])
+  await sendTogether(tx, customerId, [bind(INSERT, eventRows(events, now))])
 }
 
 // The ledger's own events have no objects, and their statement has the plain name.
-const INSERT = insertOf(
+const INSERT = insertOf<EventRow>(
   'insert into events',
-  { at: ['created_at'], columns: { ...NEW_EVENT_COLUMNS, object: 'jsonb' }, fixed: { is_test: 'false' } },
-  'new events with objects',
+  [...EVENT_COLUMNS, { name: 'object', type: 'jsonb', of: ({ object }) => object && JSON.stringify(object) }],
+  { fixed: { is_test: 'false' }, name: 'new events with objects' },
 )

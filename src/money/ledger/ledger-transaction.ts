@@ -2,18 +2,25 @@ import { formatAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { type Transaction } from '../../db/database.ts'
 import { arrayLiteral } from '../../db/array-literal.ts'
-import { insertOf, sendTogether, type Bound, type StatementPart } from '../../db/together.ts'
+import { bind, columnsOf, insertOf, sendTogether, timeOf, type StatementPart } from '../../db/together.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { momentAt, PLATFORM_ID, type Moment } from '../../db/ids.ts'
 import { recordMoneyMoved, type MoneyMoved, type LedgerEvent } from '../../audit/audit.ts'
 import { ownRowMacs } from '../../audit/sealed-rows.ts'
-import { Balances, lockBalances, MADE_BALANCES, type BalanceKey, type ReadBeside } from './balances.ts'
-import { NEW_EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
+import {
+  Balances,
+  lockBalances,
+  type BalanceKey,
+  type MadeBalance,
+  type MovedBalances,
+  type ReadBeside,
+} from './balances.ts'
+import { EVENT_COLUMNS, eventRows, type NewEvent } from './events.ts'
 import { requireBalanced } from './balanced.ts'
 import type { Entry, Posting } from './entries.ts'
 import { metadataOf } from './transfer-metadata.ts'
-import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer, type Transfer } from './transfer.ts'
+import { byRefId, NEW_TRANSFER_COLUMNS, type NewTransfer, type Transfer } from './transfer.ts'
 
 /**
  * The ledger inside one transaction: balances are locked, movements applied in memory, then everything is written at
@@ -27,19 +34,7 @@ export class LedgerTransaction {
   #customerId: string
   /** The transfers posted so far, by actor, action and event, for the audit log. */
   #moved: MoneyMoved[] = []
-  /** For each entry, its member of `#moved`. */
-  #movedOf: MoneyMoved[] = []
-  #rows = {
-    transfer_id: [] as string[],
-    event: [] as LedgerEvent[],
-    position: [] as number[],
-    account: [] as string[],
-    profile_id: [] as (string | null)[],
-    asset: [] as string[],
-    amount: [] as string[],
-    balance_after: [] as (string | null)[],
-    version: [] as (number | null)[],
-  }
+  #entries: EntryRow[] = []
 
   private constructor(tx: Transaction, customerId: string, balances: Balances, now: Moment) {
     this.#tx = tx
@@ -107,17 +102,19 @@ export class LedgerTransaction {
       if (amount === 0n) continue
       const after = profile_id === null ? undefined : this.balances.move(profile_id, asset, amount)
       const decimals = decimalsOf(asset)
-      const rows = this.#rows
-      this.#movedOf.push(moved)
-      rows.transfer_id.push(transfer_id)
-      rows.event.push(event)
-      rows.position.push(++position)
-      rows.account.push(account)
-      rows.profile_id.push(profile_id === null ? null : profile_id.toLowerCase())
-      rows.asset.push(asset)
-      rows.amount.push(formatAmount(amount, decimals))
-      rows.balance_after.push(after === undefined ? null : formatAmount(after.available, decimals))
-      rows.version.push(after === undefined ? null : after.version)
+      this.#entries.push({
+        created_at: this.now.text,
+        transfer_id,
+        event,
+        position: ++position,
+        account,
+        profile_id: profile_id === null ? null : profile_id.toLowerCase(),
+        asset,
+        amount: formatAmount(amount, decimals),
+        balance_after: after === undefined ? null : formatAmount(after.available, decimals),
+        version: after === undefined ? null : after.version,
+        moved,
+      })
     }
   }
 
@@ -144,20 +141,21 @@ export class LedgerTransaction {
     return moved
   }
 
-  /** Hands the postings to the audit log. `columns` are those of their entries. */
+  /** Hands the postings to the audit log, each actor's and action's with the columns of their entries. */
   #recordMoved(columns: readonly string[]): void {
-    for (const moved of this.#moved)
-      recordMoneyMoved(this.#tx, this.#customerId, this.now, moved, this.#hashedColumns(moved, columns))
-  }
-
-  /** Returns the columns of the entries of some changes: nearly always those of all entries. */
-  #hashedColumns(moved: MoneyMoved, columns: readonly string[]): string[] {
-    const hashed = Object.keys(this.#rows).flatMap((name, index) => (name === 'event' ? [] : [index]))
-    if (this.#moved.length === 1) return hashed.map((index) => columns[index]!)
-    const rows = Object.values(this.#rows)
-    return hashed.map((index) =>
-      arrayLiteral(rows[index]!.filter((_, entry) => this.#movedOf[entry] === moved)),
-    )
+    for (const moved of this.#moved) {
+      const own =
+        this.#moved.length === 1
+          ? columns
+          : columnsOfEntries(this.#entries.filter((entry) => entry.moved === moved))
+      recordMoneyMoved(
+        this.#tx,
+        this.#customerId,
+        this.now,
+        moved,
+        own.filter((_, index) => index !== EVENT),
+      )
+    }
   }
 
   /**
@@ -168,24 +166,24 @@ export class LedgerTransaction {
     // Nobody reads the events of the platform's own transfers.
     const told =
       this.#customerId === PLATFORM_ID ? [] : [...transfers.map(({ transfer }) => transfer), ...changed]
-    const entryColumns = Object.values(this.#rows).map(arrayLiteral)
     const now = this.now.text
     const made = this.balances.made(now)
     const moved = this.balances.moved(now)
-    const parts: (Bound | false)[] = [
-      made.count > 0 && [INSERT_BALANCES, [now, ...made.columns]],
-      moved !== undefined && [MOVE_BALANCES, [now, moved.profileIds, moved.assets, moved.byKey]],
-      this.#rows.position.length > 0 && [INSERT_ENTRIES, [now, ...entryColumns]],
-      transfers.length > 0 && [INSERT_TRANSFERS, [now, ...transferColumns(transfers)]],
+    const columns = columnsOfEntries(this.#entries)
+    const parts = [
+      bind(INSERT_BALANCES, made),
+      bind(MOVE_BALANCES, moved === undefined ? [] : [moved]),
+      bind(INSERT_ENTRIES, this.#entries, [now, ...columns]),
+      bind(INSERT_TRANSFERS, byRefId(transfers)),
       ...metadataOf(transfers.map(({ transfer }) => transfer)),
-      told.length > 0 && [INSERT_EVENTS, [now, ...eventColumns(told.map(eventOf), this.now)]],
+      bind(INSERT_EVENTS, eventRows(told.map(eventOf), this.now)),
     ]
     const sent = sendTogether(
       this.#tx,
       this.#customerId,
-      parts.filter((part) => part !== false),
+      parts.filter(({ rows }) => rows.length > 0),
     )
-    this.#recordMoved(entryColumns)
+    this.#recordMoved(columns)
     await sent
   }
 }
@@ -204,7 +202,21 @@ const eventOf = ({ id, type, status }: ChangedTransfer): NewEvent => ({
   object_id: id,
 })
 
-const ENTRY_COLUMNS = {
+interface EntryRow {
+  created_at: string
+  transfer_id: string
+  event: LedgerEvent
+  position: number
+  account: string
+  profile_id: string | null
+  asset: string
+  amount: string
+  balance_after: string | null
+  version: number | null
+  moved: MoneyMoved
+}
+
+const ENTRY_COLUMNS = columnsOf<EntryRow>({
   transfer_id: 'uuid',
   event: 'text',
   position: 'smallint',
@@ -214,35 +226,50 @@ const ENTRY_COLUMNS = {
   amount: 'numeric',
   balance_after: 'numeric',
   version: 'bigint',
-}
+})
+/** The audit record has the event itself: this column is not hashed. */
+const EVENT = ENTRY_COLUMNS.findIndex(({ name }) => name === 'event')
+const columnsOfEntries = (entries: readonly EntryRow[]) =>
+  ENTRY_COLUMNS.map(({ of }) => arrayLiteral(entries.map(of)))
 
-const INSERT_BALANCES = insertOf('insert into balances', { at: ['updated_at'], columns: MADE_BALANCES })
-const INSERT_ENTRIES = insertOf('insert into entries', { at: ['created_at'], columns: ENTRY_COLUMNS })
-const INSERT_TRANSFERS = insertOf('insert into transfers', {
-  at: ['created_at', 'updated_at'],
-  columns: Object.fromEntries(NEW_TRANSFER_COLUMNS.map(({ name, type }) => [name, type])),
-})
-const INSERT_EVENTS = insertOf('insert into events', {
-  at: ['created_at'],
-  columns: NEW_EVENT_COLUMNS,
-  fixed: { is_test: 'false' },
-})
+const INSERT_BALANCES = insertOf<MadeBalance>('insert into balances', [
+  timeOf('updated_at', ({ updated_at }) => updated_at),
+  ...columnsOf<MadeBalance>({
+    profile_id: 'uuid',
+    asset: 'text',
+    available: 'numeric',
+    version: 'bigint',
+    mac: 'text',
+  }),
+])
+const INSERT_ENTRIES = insertOf<EntryRow>('insert into entries', [
+  timeOf('created_at', ({ created_at }) => created_at),
+  ...ENTRY_COLUMNS,
+])
+const INSERT_TRANSFERS = insertOf('insert into transfers', NEW_TRANSFER_COLUMNS)
+const INSERT_EVENTS = insertOf('insert into events', EVENT_COLUMNS, { fixed: { is_test: 'false' } })
 
 // Without a join, the statement looks each balance up by its key whatever the statistics. All of
 // these balances exist and are locked. Where a version is not the one that was read, a division by zero ends the transaction.
-const MOVE_BALANCES: StatementPart = {
+const MOVE_BALANCES: StatementPart<MovedBalances> = {
   // The name is short: PostgreSQL cuts the names of joined parts after 63 characters.
   name: 'balances',
-  types: ['timestamptz', 'text', 'text', 'jsonb'],
+  inserts: false,
+  columns: columnsOf<MovedBalances>({
+    moved_at: 'timestamptz',
+    profile_ids: 'text',
+    assets: 'text',
+    by_key: 'jsonb',
+  }),
   text: ({ customer, value, from }) => {
-    const [profileIds, assets, byKey] = [`${value(2)}::uuid[]`, `${value(3)}::text[]`, `${value(4)}::jsonb`]
+    const [movedAt, byKey] = [value('moved_at'), `${value('by_key')}::jsonb`]
     const member = (index: number) => `${byKey} -> (profile_id || '/' || asset) ->> ${index}`
     return `
     update balances
-    set available = (${member(0)})::numeric, updated_at = ${value(1)}::timestamptz, mac = ${member(3)},
+    set available = (${member(0)})::numeric, updated_at = ${movedAt}::timestamptz, mac = ${member(3)},
         version = (${member(1)})::bigint / (version = (${member(2)})::bigint)::int
     ${from}
-    where customer_id = ${customer} and profile_id = any (${profileIds}) and asset = any (${assets})
-      and ${byKey} ? (profile_id || '/' || asset)`
+    where customer_id = ${customer} and profile_id = any (${value('profile_ids')}::uuid[])
+      and asset = any (${value('assets')}::text[]) and ${byKey} ? (profile_id || '/' || asset)`
   },
 }

@@ -1,7 +1,6 @@
 import { inOrder, type Transaction } from '../../db/database.ts'
-import { arrayLiteral } from '../../db/array-literal.ts'
-import { arraysOf, grouped } from '../../db/rows.ts'
-import { insertOf, sendTogether, type Bound } from '../../db/together.ts'
+import { grouped } from '../../db/rows.ts'
+import { bind, columnsOf, insertOf, sendTogether, type Bound } from '../../db/together.ts'
 import type { Transfer } from './transfer.ts'
 
 /** The pairs of transfers' metadata, a row for each, by which List Transfers finds the transfers. Metadata never changes. */
@@ -11,8 +10,12 @@ type Described = Pick<Transfer, 'customer_id' | 'id' | 'metadata'>
 // Its name is short: those of joined parts have 63 characters at most.
 const INSERT = insertOf(
   'insert into transfer_metadata',
-  { at: [], columns: { transfer_id: 'uuid', key: 'text', value: 'text' } },
-  '+pairs',
+  columnsOf<{ transfer_id: string; key: string; value: string }>({
+    transfer_id: 'uuid',
+    key: 'text',
+    value: 'text',
+  }),
+  { name: '+pairs' },
 )
 
 /** The statement that stores the metadata of one customer's new transfers; none where they have none. */
@@ -22,8 +25,7 @@ export function metadataOf(transfers: readonly Described[]): Bound[] {
       ? []
       : Object.entries(metadata).map(([key, value]) => ({ transfer_id: id, key, value })),
   )
-  if (pairs.length === 0) return []
-  return [[INSERT, arraysOf(pairs, 'transfer_id', 'key', 'value').map(arrayLiteral)]]
+  return pairs.length === 0 ? [] : [bind(INSERT, pairs)]
 }
 
 /** Stores the metadata of new transfers of any customers. */

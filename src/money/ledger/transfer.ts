@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { type Queryable } from '../../db/database.ts'
-import { arrayLiteral } from '../../db/array-literal.ts'
 import { presentOf } from '../../db/rows.ts'
+import { timeOf, type Column } from '../../db/together.ts'
 import {
   Amount,
   AssetSymbol,
@@ -158,25 +158,29 @@ const COLUMN_TYPES: [type: string, names: NewColumn[]][] = [
   ['jsonb', ['secondary_status', 'status_details', 'metadata', 'auto_conversion', 'beneficiary']],
 ]
 
-/** The columns of new transfers, in the order of `transferColumns`. The ledger transaction adds the other columns. */
-export const NEW_TRANSFER_COLUMNS = COLUMN_TYPES.flatMap(([type, names]) =>
-  names.map((name) => ({ name, type })),
-)
+/** The columns of new transfers. As columns they take half the database's time of a JSON parameter (4.7 us a row, not 9.4). */
+export const NEW_TRANSFER_COLUMNS: Column<NewTransfer>[] = [
+  timeOf('created_at', ({ transfer }) => transfer.created_at),
+  timeOf('updated_at', ({ transfer }) => transfer.updated_at),
+  ...COLUMN_TYPES.flatMap(([type, names]) => names.map((name) => newColumn(name, type))),
+]
 
-/**
- * Formats new transfers column by column: half the database's time of a JSON parameter (4.7 us a row, not 9.4). A
- * column that is absent from all of them is an empty array, which `unnest` fills with nulls. The rows are in the
- * order of the unique key: two processes that insert the same ref_ids then wait for each other without a deadlock.
- */
-export function transferColumns(transfers: NewTransfer[]): string[] {
+function newColumn(name: NewColumn, type: string): Column<NewTransfer> {
+  const isStoredOnly = name === 'beneficiary' || name === 'mac'
+  const valueOf = (made: NewTransfer) => (isStoredOnly ? made[name] : made.transfer[name])
+  if (type !== 'jsonb') return { name, type, of: (made) => valueOf(made) as string | undefined }
+  return {
+    name,
+    type,
+    of: (made) => {
+      const value = valueOf(made)
+      return value && JSON.stringify(value)
+    },
+  }
+}
+
+/** In the order of the unique key: two processes that insert the same ref_ids then wait for each other without a deadlock. */
+export const byRefId = (transfers: readonly NewTransfer[]): NewTransfer[] => {
   const refIdOf = ({ transfer }: NewTransfer) => transfer.ref_id ?? ''
-  const sorted = [...transfers].sort((a, b) => (refIdOf(a) < refIdOf(b) ? -1 : 1))
-  return NEW_TRANSFER_COLUMNS.map(({ name, type }) => {
-    const values = sorted.map((made) =>
-      name === 'beneficiary' || name === 'mac' ? made[name] : made.transfer[name],
-    )
-    if (values.every((value) => value === undefined)) return '{}'
-    if (type !== 'jsonb') return arrayLiteral(values as (string | undefined)[])
-    return arrayLiteral(values.map((value) => value && JSON.stringify(value)))
-  })
+  return [...transfers].sort((a, b) => (refIdOf(a) < refIdOf(b) ? -1 : 1))
 }

@@ -234,7 +234,7 @@ export class Ledger {
     const free = [...this.#waiting.values()].filter(({ isTaken }) => !isTaken)
     for (const queue of free) if (this.#isApart(queue)) this.#start(this.#runAlone(queue))
     const queues = free.filter(({ isTaken }) => !isTaken)
-    const most = this.#posting === 0 ? Math.ceil(queues.length / LANES) : queues.length
+    const most = Math.ceil(this.#waiting.size / (LANES + 1))
     const chosen = queues.slice(0, Math.min(most, CUSTOMERS_MAX))
     if (chosen.length < queues.length) this.#startLane()
     let left = BATCH_MAX

@@ -17,14 +17,11 @@ export interface Standing {
   accounts: ReadonlyMap<string, string | null>
 }
 
-/** `ACCOUNT` are profiles with their accounts. */
+/** `PROFILE` are profiles, with their accounts and when they were deactivated. */
 const STANDING = `${CLOCK_AND_OUTDATED}
   union all
-  select 'ACCOUNT', id::text, account_id::text, null, null from profiles
+  select 'PROFILE', id::text, account_id::text, deactivated_at, null from profiles
   where customer_id = $1 and id = any ($2::uuid[])
-  union all
-  select 'DEACTIVATED', id::text, null, null, null from profiles
-  where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
   union all
   -- Of these profiles alone, and of the customer: each end costs a MAC.
   select 'FREEZE', subject::text, ${SEALED_END}, lifted_at, mac from customer_freezes r
@@ -49,9 +46,10 @@ export function standingBeside(): { read: ReadBeside; standing: Standing } {
     })
     const ends: (Seal & { subject: string })[] = []
     for (const { kind, subject, detail, now, mac } of rows)
-      if (kind === 'ACCOUNT') accounts.set(subject, detail)
-      else if (kind === 'DEACTIVATED') deactivated.add(subject)
-      else if (kind === 'POLICY') standing.policy = subject
+      if (kind === 'PROFILE') {
+        accounts.set(subject, detail)
+        if (now !== null) deactivated.add(subject)
+      } else if (kind === 'POLICY') standing.policy = subject
       else if (kind === 'FREEZE') {
         if (now === null) frozen.add(subject)
         else ends.push({ subject, sealed: detail!, mac })
