@@ -13,6 +13,7 @@ import {
   type Database,
   type Transaction,
 } from '../../db/database.ts'
+import { forCustomer } from '../../db/parts.ts'
 import { grouped } from '../../db/rows.ts'
 import { shareTransaction } from '../../db/shared-transaction.ts'
 import type { Decision, Movement, Outcome } from './decision.ts'
@@ -48,74 +49,66 @@ type Keys = Pick<PostOptions, 'macs' | 'govern'> & {
   onRefused: (customerId: string) => void
 }
 
-type Answer = () => void
-
-/** Executes a batch of one customer; returns the function that answers its movements. */
-export async function postAlone(
-  db: Database,
-  customerId: string,
-  batch: Waiting[],
-  keys: Keys,
-): Promise<Answer> {
-  const movements = batch.map(({ movement }) => movement)
-  const startMs = performance.now()
-  const refuse = (refusal: unknown) => movements.map((): Outcome => ({ refusal }))
-  const outcomes = await postBatch(db, customerId, movements, keys).catch(refuse)
-  return answerOf(keys.tracing, batch, outcomes, startMs)
+/** A movement with its outcome, which it gets once the next batch is sent. */
+export interface Answer {
+  waiting: Waiting
+  outcome: Outcome
 }
 
-function answerOf(
+/**
+ * Executes the batches of several queues in one transaction. Returns their answers, and the batches that must be posted apart: those
+ * that failed by themselves or wait for a lock, and all of them where the transaction failed.
+ */
+export async function postTaken(
+  db: Database,
+  taken: readonly Taken[],
+  keys: Keys,
+): Promise<{ answers: Answer[]; apart: ReadonlySet<Waiting[]> }> {
+  const startMs = performance.now()
+  const batches = [...grouped(taken, ({ queue }) => queue.customerId)]
+    .map(([customerId, own]): Batch => {
+      const waiting = own.flatMap(({ batch }) => batch)
+      return { customerId, own, waiting, movements: waiting.map(({ movement }) => movement) }
+    })
+    .sort((a, b) => (a.customerId < b.customerId ? -1 : 1))
+  const refuse = (refusal: unknown) => batches.map(({ waiting }) => waiting.map((): Outcome => ({ refusal })))
+  // Several batches of one customer, which locks its balances in one order, are posted like those of several.
+  const [{ customerId, movements }] = batches as [Batch]
+  const posted =
+    taken.length === 1
+      ? postBatch(forCustomer(db, customerId), customerId, movements, keys).then((outcomes) => [outcomes])
+      : postShared(db, batches, keys)
+  const outcomesOf = await posted.catch(refuse)
+  const answers: Answer[] = []
+  const apart = new Set<Waiting[]>()
+  for (const [index, { own, waiting }] of batches.entries()) {
+    const outcomes = outcomesOf[index]
+    if (outcomes === undefined) for (const { batch } of own) apart.add(batch)
+    else answers.push(...answersOf(keys.tracing, waiting, outcomes, startMs))
+  }
+  return { answers, apart }
+}
+
+interface Batch {
+  customerId: string
+  own: Taken[]
+  waiting: Waiting[]
+  movements: Movement[]
+}
+
+function answersOf(
   tracing: Tracing | undefined,
   batch: Waiting[],
   outcomes: Outcome[],
   startMs: number,
-): Answer {
+): Answer[] {
   // A posted movement is answered, whatever a library does.
   try {
     if (tracing !== undefined) traceBatch(tracing, batch, outcomes, startMs)
   } catch {
     // The batch is missing in its traces.
   }
-  return () =>
-    outcomes.forEach((outcome, index) => {
-      const { resolve, reject } = batch[index]!
-      if ('decision' in outcome) resolve(outcome.decision)
-      else reject(outcome.refusal)
-    })
-}
-
-/**
- * Executes the batches of several queues in one transaction. Returns the function that answers them, and the batches that must be
- * posted apart: those that failed by themselves or wait for a lock, and all of them where the transaction failed.
- */
-export async function postTaken(
-  db: Database,
-  taken: readonly Taken[],
-  keys: Keys,
-): Promise<{ answer: Answer; apart: ReadonlySet<Waiting[]> }> {
-  const batches = [...grouped(taken, ({ queue }) => queue.customerId)]
-  const [[customerId, [first]]] = batches as [[string, [Taken]]]
-  if (taken.length === 1) {
-    const answer = await postAlone(db, customerId, first.batch, keys)
-    return { answer, apart: new Set() }
-  }
-  const startMs = performance.now()
-  const own = batches
-    .map(([id, each]) => ({ customerId: id, taken: each, batch: each.flatMap(({ batch }) => batch) }))
-    .sort((a, b) => (a.customerId < b.customerId ? -1 : 1))
-  const refuse = (refusal: unknown) => own.map(({ batch }) => batch.map((): Outcome => ({ refusal })))
-  const posted = await postShared(
-    db,
-    own.map(({ customerId: id, batch }) => [id, batch.map(({ movement }) => movement)] as const),
-    keys,
-  ).catch(refuse)
-  const answers = own.flatMap(({ batch }, index) =>
-    posted[index] === undefined ? [] : answerOf(keys.tracing, batch, posted[index], startMs),
-  )
-  const apart = own.flatMap((each, index) =>
-    posted[index] === undefined ? each.taken.map(({ batch }) => batch) : [],
-  )
-  return { answer: () => answers.forEach((answer) => answer()), apart: new Set(apart) }
+  return batch.map((waiting, index) => ({ waiting, outcome: outcomes[index]! }))
 }
 
 /**
@@ -124,52 +117,25 @@ export async function postTaken(
  */
 async function postShared(
   db: Database,
-  batches: readonly (readonly [customerId: string, movements: Movement[]])[],
+  batches: readonly Batch[],
   keys: Keys,
 ): Promise<(Outcome[] | undefined)[]> {
-  for (const lookUpRefIds of [false, true]) {
-    const tx: Transaction = await db
-      .connect()
-      .catch((error: unknown) => unavailable(error, 'the database does not answer; nothing was moved'))
-    let broken: Error | undefined
-    try {
-      const works = batches.map(
-        ([customerId, movements]) =>
+  const apart = batches.map(() => undefined)
+  const post = (tx: Transaction, lookUpRefIds: boolean) =>
+    shareTransaction(
+      tx,
+      batches.map(
+        ({ customerId, movements }) =>
           (own: Transaction) =>
             postIn(own, customerId, movements, lookUpRefIds, keys),
-      )
-      return await shareTransaction(tx, works, LOCK_WAIT_MS_MAX)
-    } catch (error) {
-      await tx.query('rollback').catch((failure: Error) => (broken = failure))
-      if (tx.isEnded === true && !changedNothing(error, broken))
-        throw problem.unavailable(OUTCOME_UNKNOWN, error)
-      if (connectionLost(error) || lacksResources(error)) unavailable(error)
-      if (!isRetryable(error)) break
-    } finally {
-      tx.release(broken)
-    }
-  }
-  return batches.map(() => undefined)
-}
-
-/**
- * Whether PostgreSQL has said that a commit changed nothing: by an error that its session has survived. Only then may movements
- * be posted again.
- */
-const changedNothing = (error: unknown, broken: Error | undefined): boolean =>
-  error instanceof DatabaseError && error.severity === 'ERROR' && broken === undefined
-
-/** Ends two spans for each movement of a sampled request: of its wait for the batch and the batch, and of the transaction. */
-function traceBatch(tracing: Tracing, batch: Waiting[], outcomes: Outcome[], startMs: number): void {
-  for (const [index, { movement, since }] of batch.entries()) {
-    const { traceparent } = movement.origin
-    if (traceparent === undefined) continue
-    const span = tracing.part(traceparent, 'ledger batch', { startMs: since })
-    const own = tracing.part(span.traceparent, 'ledger transaction', { isClient: true, startMs })
-    own.end({ attributes: { 'db.system.name': 'postgresql' } })
-    const outcome = 'decision' in outcomes[index]! ? 'posted' : 'refused'
-    span.end({ attributes: { 'bursar.batch.movements': batch.length, 'bursar.outcome': outcome } })
-  }
+      ),
+      LOCK_WAIT_MS_MAX,
+    )
+  const posted = await inAttempts<(Outcome[] | undefined)[]>(db, 2, post, (error) => {
+    if (connectionLost(error) || lacksResources(error)) unavailable(error)
+    return isRetryable(error) ? undefined : Promise.resolve(apart)
+  })
+  return posted ?? apart
 }
 
 /** Posts a batch in a transaction of its own. Returns one outcome per movement, in order. */
@@ -179,26 +145,20 @@ async function postBatch(
   movements: Movement[],
   keys: Keys,
 ): Promise<Outcome[]> {
-  // Nearly all movements are new, so the first attempt does not look up existing ref_ids. A violation of the unique
-  // key shows that it should have.
-  let lookUpRefIds = false
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const tx = await db
-      .connect()
-      .catch((error: unknown) => unavailable(error, 'the database does not answer; nothing was moved'))
-    let broken: Error | undefined
-    try {
-      return await attemptBatch(tx, customerId, movements, lookUpRefIds, keys)
-    } catch (error) {
-      await tx.query('rollback').catch((failure: Error) => (broken = failure))
-      keys.onRefused(customerId)
-      if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements, keys)
-      if (!isRetryable(error)) unavailable(error)
-      lookUpRefIds = true
-    } finally {
-      tx.release(broken)
-    }
+  const post = async (tx: Transaction, lookUpRefIds: boolean) => {
+    // Planning the statements of a batch each time took 0.35 ms of a lone movement's 0.8.
+    const [, outcomes] = await inOrder([
+      beginPlanned(tx),
+      postIn(tx, customerId, movements, lookUpRefIds, keys),
+    ])
+    return outcomes
   }
+  const posted = await inAttempts(db, ATTEMPTS_MAX, post, (error) => {
+    keys.onRefused(customerId)
+    if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements, keys)
+    return isRetryable(error) ? undefined : unavailable(error)
+  })
+  if (posted !== undefined) return posted
   throw problem.unavailable('too much contention with other processes; nothing was moved; try again')
 }
 
@@ -218,20 +178,43 @@ async function postHalves(
   return outcomes
 }
 
-async function attemptBatch(
-  tx: Transaction,
-  customerId: string,
-  movements: Movement[],
-  lookUpRefIds: boolean,
-  keys: Keys,
-): Promise<Outcome[]> {
-  // Planning the statements of a batch each time took 0.35 ms of a lone movement's 0.8.
-  const [, outcomes] = await inOrder([
-    beginPlanned(tx),
-    postIn(tx, customerId, movements, lookUpRefIds, keys),
-  ])
-  return outcomes
+/**
+ * Posts in a transaction, and again where `failed` returns undefined for its error. Nearly all movements are new, so the first
+ * attempt does not look up existing ref_ids. A violation of the unique key shows that it should have. Undefined when all attempts
+ * have failed. Throws unavailable when the outcome of a commit is unknown.
+ */
+async function inAttempts<T>(
+  db: Database,
+  attempts: number,
+  post: (tx: Transaction, lookUpRefIds: boolean) => Promise<T>,
+  failed: (error: unknown) => Promise<T> | undefined,
+): Promise<T | undefined> {
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    const tx: Transaction = await db
+      .connect()
+      .catch((error: unknown) => unavailable(error, 'the database does not answer; nothing was moved'))
+    let broken: Error | undefined
+    try {
+      return await post(tx, attempt > 1)
+    } catch (error) {
+      await tx.query('rollback').catch((failure: Error) => (broken = failure))
+      if (tx.isEnded === true && !changedNothing(error, broken))
+        throw problem.unavailable(OUTCOME_UNKNOWN, error)
+      const outcome = failed(error)
+      if (outcome !== undefined) return outcome
+    } finally {
+      tx.release(broken)
+    }
+  }
+  return undefined
 }
+
+/**
+ * Whether PostgreSQL has said that a commit changed nothing: by an error that its session has survived. Only then may movements
+ * be posted again.
+ */
+const changedNothing = (error: unknown, broken: Error | undefined): boolean =>
+  error instanceof DatabaseError && error.severity === 'ERROR' && broken === undefined
 
 async function postIn(
   tx: Transaction,
@@ -242,6 +225,19 @@ async function postIn(
 ): Promise<Outcome[]> {
   const end = (moved: boolean) => (moved ? commit(tx) : tx.query('rollback'))
   return (await post(tx, customerId, movements, { macs, govern, lookUpRefIds, end })).outcomes
+}
+
+/** Ends two spans for each movement of a sampled request: of its wait for the batch and the batch, and of the transaction. */
+function traceBatch(tracing: Tracing, batch: Waiting[], outcomes: Outcome[], startMs: number): void {
+  for (const [index, { movement, since }] of batch.entries()) {
+    const { traceparent } = movement.origin
+    if (traceparent === undefined) continue
+    const span = tracing.part(traceparent, 'ledger batch', { startMs: since })
+    const own = tracing.part(span.traceparent, 'ledger transaction', { isClient: true, startMs })
+    own.end({ attributes: { 'db.system.name': 'postgresql' } })
+    const outcome = 'decision' in outcomes[index]! ? 'posted' : 'refused'
+    span.end({ attributes: { 'bursar.batch.movements': batch.length, 'bursar.outcome': outcome } })
+  }
 }
 
 /** Whether a conflict with another process failed the batch, so that everything must be decided again. */

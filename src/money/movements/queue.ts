@@ -3,8 +3,8 @@ import { problem } from '../../contract/problems.ts'
 import type { Tracing } from '../../contract/tracing.ts'
 import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { Database } from '../../db/database.ts'
-import { forCustomer, partOf } from '../../db/parts.ts'
-import { postAlone, postTaken, type Taken, type Waiting } from './batches.ts'
+import { partOf } from '../../db/parts.ts'
+import { postTaken, type Answer, type Waiting } from './batches.ts'
 import type { Decision, Movement } from './decision.ts'
 import type { Govern } from './governor.ts'
 
@@ -17,6 +17,11 @@ interface Queue {
   isTaken: boolean
   /** Its batches have no other customer's movements. */
   isApart: boolean
+}
+
+interface OfQueue {
+  queue: Queue
+  batch: Waiting[]
 }
 
 /** Receives the events of the ledger's queue, for metrics. */
@@ -55,6 +60,8 @@ const CUSTOMERS_MAX = 128
 const LANES = 2
 /** How long a customer shares no transaction after the database refused some of its movements. */
 const APART_MS = 5_000
+/** The most movements that are answered before other events of the process. */
+const ANSWERS_OF_TURN = 16
 /** A batch that takes longer lets another one be posted beside it. */
 const SLOW_MS = 250
 
@@ -75,7 +82,6 @@ export class Ledger {
   #running = new Set<Promise<void>>()
   #count = 0
   #lanes = 0
-  #posting = 0
   /** Customers of whose movements the database refused some, until when they share no transaction. */
   #apart = new Map<string, number>()
   /** The customer whose profiles are halved. */
@@ -160,59 +166,65 @@ export class Ledger {
     return isApart || this.#apart.has(customerId)
   }
 
-  /** Posts this batch of one customer, or batches for as long as the customer shares no transaction. */
-  async #runAlone(queue: Queue, batch: Waiting[] = []): Promise<void> {
+  /** Posts this batch of one customer, and batches for as long as the customer shares no transaction. */
+  async #runAlone(queue: Queue, first: Waiting[] = []): Promise<void> {
     queue.isTaken = true
-    // Movements of the same turn of the event loop form one batch.
-    await turn()
-    const db = forCustomer(this.#db, queue.customerId)
-    let answer = (): void => undefined
-    const take = () => (this.#isApart(queue) ? this.#take(queue) : [])
-    for (let next = batch.length > 0 ? this.#inTime(batch) : take(); next.length > 0; next = take()) {
-      const posted = postAlone(db, queue.customerId, next, this)
-      // The next batch is sent before the last one is answered, so that process and database work at the same time
-      // (measured over HTTP: 15,600 a second, not 11,500).
-      await turn()
-      answer()
-      answer = await posted
-    }
-    this.#free(queue)
-    if (queue.waiting.length > 0) this.#next(queue)
-    answer()
+    let next = first.length > 0 ? this.#inTime(first) : undefined
+    await this.#run(() => {
+      const batch = next ?? (this.#isApart(queue) ? this.#take(queue) : [])
+      next = undefined
+      return this.#taken(queue, batch)
+    })
+    if (queue.waiting.length > 0 && !queue.isTaken) this.#next(queue)
   }
 
   /** Posts batches of all customers until nothing waits. */
   async #runLane(): Promise<void> {
-    this.#lanes += 1
     let isSlow = false
-    await turn()
-    let answer = (): void => undefined
-    for (let taken = this.#takeFromAll(); taken.length > 0; taken = this.#takeFromAll()) {
-      this.#posting += 1
+    const leave = () => {
+      this.#lanes -= 1
+      this.#startLane()
+    }
+    this.#lanes += 1
+    await this.#run(
+      () => (isSlow ? [] : this.#takeFromAll()),
       // A batch that waits for somebody's lock, or for the server, holds up nobody else.
-      const slow = setTimeout(() => {
+      () => {
         isSlow = true
-        this.#lanes -= 1
-        this.#posting -= 1
-        this.#startLane()
-      }, SLOW_MS)
+        leave()
+      },
+    )
+    if (isSlow) this.#startLane()
+    else leave()
+  }
+
+  /** Posts the batches that `take` returns until there is none. */
+  async #run(take: () => OfQueue[], onSlow = (): void => undefined): Promise<void> {
+    // Movements of the same turn of the event loop form one batch.
+    await turn()
+    let answers: Answer[] = []
+    for (let taken = take(); taken.length > 0; taken = take()) {
+      const slow = setTimeout(onSlow, SLOW_MS)
       const posted = postTaken(this.#db, taken, this)
+      // The next batch is sent before the last one is answered, so that process and database work at the same time
+      // (measured over HTTP: 15,600 a second, not 11,500).
       await turn()
-      answer()
+      await answerAll(answers)
       const ended = await posted
-      answer = ended.answer
       clearTimeout(slow)
-      if (!isSlow) this.#posting -= 1
+      answers = ended.answers
       for (const { queue, batch } of taken)
         if (ended.apart.has(batch)) this.#start(this.#runAlone(queue, batch))
         else this.#free(queue)
-      if (isSlow) {
-        this.#startLane()
-        return answer()
-      }
     }
-    this.#lanes -= 1
-    answer()
+    await answerAll(answers)
+  }
+
+  #taken(queue: Queue, batch: Waiting[]): OfQueue[] {
+    queue.isTaken = batch.length > 0
+    if (queue.isTaken) return [{ queue, batch }]
+    this.#free(queue)
+    return []
   }
 
   /** Lets what waits in the queue by now be taken, behind what waits since before. */
@@ -227,10 +239,9 @@ export class Ledger {
   }
 
   /**
-   * Takes the next batch, a fair part from each queue. While no other batch is posted, it takes from half of the queues, and
-   * the other lane from the other half.
+   * Takes the next batch, a fair part from each queue. With every lane taking a part of the queues, one part gathers movements.
    */
-  #takeFromAll(): (Taken & { queue: Queue })[] {
+  #takeFromAll(): OfQueue[] {
     const free = [...this.#waiting.values()].filter(({ isTaken }) => !isTaken)
     for (const queue of free) if (this.#isApart(queue)) this.#start(this.#runAlone(queue))
     const queues = free.filter(({ isTaken }) => !isTaken)
@@ -242,9 +253,7 @@ export class Ledger {
       // Those that need less than their part leave more to those behind them.
       const batch = this.#take(queue, Math.ceil(left / (chosen.length - index)))
       left -= batch.length
-      queue.isTaken = batch.length > 0
-      if (!queue.isTaken) this.#free(queue)
-      return queue.isTaken ? { queue, batch } : []
+      return this.#taken(queue, batch)
     })
   }
 
@@ -280,6 +289,15 @@ export class Ledger {
     const own = (this.#countOf.get(customerId) ?? 0) - count
     if (own > 0) this.#countOf.set(customerId, own)
     else this.#countOf.delete(customerId)
+  }
+}
+
+/** Answers some movements in each turn of the event loop, so that other requests wait for no whole batch. */
+async function answerAll(answers: readonly Answer[]): Promise<void> {
+  for (const [index, { waiting, outcome }] of answers.entries()) {
+    if (index > 0 && index % ANSWERS_OF_TURN === 0) await turn()
+    if ('decision' in outcome) waiting.resolve(outcome.decision)
+    else waiting.reject(outcome.refusal)
   }
 }
 
