@@ -4,7 +4,7 @@ import { newOwner, type Bench, type Owner } from './service.ts'
 import type { TableRow } from './write-tables.ts'
 
 /** The numbers of customers among whom the ledger's callers are divided. */
-const CUSTOMERS = (process.env.CUST ?? "1,100,1000").split(",").map(Number)
+const CUSTOMERS = [1, 2, 8, 100, 1_000]
 /** A busy customer has many profiles. All customers of the larger groups have few. */
 const PROFILES = { busy: 100, other: 10 }
 const CALLERS = 512

@@ -130,7 +130,7 @@ interface End {
 class SharedTransaction {
   readonly #tx: Transaction
   readonly members: Member[]
-  #next: NodeJS.Immediate | undefined
+  #isSending = false
   #failure: Error | undefined
   hasEnded = false
   #settle!: { resolve: () => void; reject: (error: unknown) => void }
@@ -180,18 +180,20 @@ class SharedTransaction {
   fail(error: unknown): void {
     if (this.#failure !== undefined) return
     this.#failure = error as Error
-    clearImmediate(this.#next)
     this.#settle.reject(error)
     for (const { asked, end } of this.members)
       for (const { reject } of [...asked, end ?? []].flat()) reject(error)
   }
 
   #sendSoon(): void {
-    if (this.#failure === undefined) this.#next ??= setImmediate(() => this.#send())
+    if (this.#isSending) return
+    this.#isSending = true
+    afterPromises(() => this.#send())
   }
 
   #send(): void {
-    this.#next = undefined
+    this.#isSending = false
+    if (this.#failure !== undefined) return
     const haveEnded = this.members.every(({ end }) => end !== undefined)
     const asked = this.members.map((member) => {
       // Audit heads are locked last, and not while others still wait for locks: so the last statements wait for everybody.
@@ -202,7 +204,7 @@ class SharedTransaction {
     })
     const sent = alignedByKey(asked).map((alike) => this.#sendAlike(alike))
     // A statement that could not even be sent fails before that.
-    if (haveEnded) setImmediate(() => void this.#end(sent))
+    if (haveEnded) process.nextTick(() => afterPromises(() => void this.#end(sent)))
   }
 
   async #sendAlike(alike: readonly Asked[]): Promise<void> {
@@ -235,6 +237,12 @@ class SharedTransaction {
     if (isCommit) this.#tx.onChange?.()
   }
 }
+
+/**
+ * Calls back once every promise that can be settled without an event is settled, with what then follows: all members have asked.
+ * A turn of the event loop would handle the requests that have come in, too (measured: 1 to 8 ms each).
+ */
+const afterPromises = (then: () => void): void => queueMicrotask(() => process.nextTick(then))
 
 /** Puts the statements of all members into one order that keeps the order of each, with those of one key together. */
 function alignedByKey(members: readonly (readonly Asked[])[]): Asked[][] {
