@@ -17,23 +17,17 @@ export interface Column<Row> {
   isSame?: boolean
 }
 
-/** Columns of these types, whose names are those of the row's own members. */
-export const columnsOf = <Row extends object>(types: {
-  readonly [Name in keyof Row]?: string
-}): Column<Row>[] =>
+/** Columns of these types, whose names are those of the row's own members. With `isSame`, all rows of a customer are alike in them. */
+export const columnsOf = <Row extends object>(
+  types: { readonly [Name in keyof Row]?: string },
+  isSame = false,
+): Column<Row>[] =>
   Object.entries<string | undefined>(types).map(([name, type]) => ({
     name,
     type: type!,
     of: (row) => row[name as keyof Row] as string | null,
+    isSame,
   }))
-
-/** The time at which all rows are written. */
-export const timeOf = <Row>(name: string, of: (row: Row) => string): Column<Row> => ({
-  name,
-  type: 'timestamptz',
-  of,
-  isSame: true,
-})
 
 /** One of the statements. */
 export interface StatementPart<Row> {

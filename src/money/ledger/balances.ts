@@ -187,7 +187,7 @@ export class Balances {
   }
 
   /** The balances that got their first entry, in key order. `now` is the time of their entries. */
-  made(now: string): MadeBalance[] {
+  made(now: string) {
     return [...this.#balances]
       .filter(([, { version, versionRead }]) => versionRead === 0 && version !== 0)
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -206,39 +206,28 @@ export class Balances {
     return macOfBalance(macs, customerId, balance, now)
   }
 
-  /** Returns the balances that already had entries and changed. Undefined where none changed. */
-  moved(now: string): MovedBalances | undefined {
+  /**
+   * Returns the balances that already had entries and changed, for a statement that looks a row's values up; none where none
+   * changed. `by_key` is JSON: by `profile/asset`, the available amount, the version, the version that was read and the MAC.
+   */
+  moved(now: string) {
     const moved = [...this.#balances.values()].filter(
       ({ version, versionRead }) => versionRead !== 0 && version !== versionRead,
     )
-    if (moved.length === 0) return undefined
+    if (moved.length === 0) return []
     // Written by hand, without an object for each balance: no value has a character that JSON escapes.
     const memberOf = (balance: Balance) =>
       `"${keyOfBalance(balance.profile_id.toLowerCase(), balance.asset)}":["${formatAmount(balance.available, decimalsOf(balance.asset))}","${balance.version}","${balance.versionRead}","${this.#macOf(balance, now)}"]`
-    return {
-      moved_at: now,
-      profile_ids: arrayLiteral([...new Set(moved.map(({ profile_id }) => profile_id))]),
-      assets: arrayLiteral([...new Set(moved.map(({ asset }) => asset))]),
-      by_key: `{${moved.map(memberOf).join()}}`,
-    }
+    return [
+      {
+        moved_at: now,
+        profile_ids: arrayLiteral([...new Set(moved.map(({ profile_id }) => profile_id))]),
+        assets: arrayLiteral([...new Set(moved.map(({ asset }) => asset))]),
+        by_key: `{${moved.map(memberOf).join()}}`,
+      },
+    ]
   }
 }
 
-/** A balance that gets its first entry. */
-export interface MadeBalance extends BalanceKey {
-  updated_at: string
-  available: string
-  version: number
-  mac: string
-}
-
-/**
- * Balances that change, for a statement that looks a row's values up. `by_key` is JSON: by `profile/asset`, the available amount,
- * the version, the version that was read and the MAC.
- */
-export interface MovedBalances {
-  moved_at: string
-  profile_ids: string
-  assets: string
-  by_key: string
-}
+export type MadeBalance = ReturnType<Balances['made']>[number]
+export type MovedBalances = ReturnType<Balances['moved']>[number]

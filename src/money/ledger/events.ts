@@ -1,6 +1,6 @@
 import { type Transaction } from '../../db/database.ts'
 import { idsAt, type Moment } from '../../db/ids.ts'
-import { bind, columnsOf, insertOf, sendTogether, timeOf } from '../../db/together.ts'
+import { bind, columnsOf, insertOf, sendTogether } from '../../db/together.ts'
 
 /** An event to write: the change of a record's status (API behaviour, Events). */
 export interface NewEvent {
@@ -17,7 +17,7 @@ export interface EventRow extends NewEvent {
 }
 
 export const EVENT_COLUMNS = [
-  timeOf<EventRow>('created_at', ({ created_at }) => created_at),
+  ...columnsOf<EventRow>({ created_at: 'timestamptz' }, true),
   ...columnsOf<EventRow>({ id: 'uuid', type: 'text', object_id: 'uuid' }),
 ]
 

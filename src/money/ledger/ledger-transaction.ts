@@ -2,7 +2,7 @@ import { formatAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { type Transaction } from '../../db/database.ts'
 import { arrayLiteral } from '../../db/array-literal.ts'
-import { bind, columnsOf, insertOf, sendTogether, timeOf, type StatementPart } from '../../db/together.ts'
+import { bind, columnsOf, insertOf, sendTogether, type StatementPart } from '../../db/together.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { momentAt, PLATFORM_ID, type Moment } from '../../db/ids.ts'
@@ -167,12 +167,10 @@ export class LedgerTransaction {
     const told =
       this.#customerId === PLATFORM_ID ? [] : [...transfers.map(({ transfer }) => transfer), ...changed]
     const now = this.now.text
-    const made = this.balances.made(now)
-    const moved = this.balances.moved(now)
     const columns = columnsOfEntries(this.#entries)
     const parts = [
-      bind(INSERT_BALANCES, made),
-      bind(MOVE_BALANCES, moved === undefined ? [] : [moved]),
+      bind(INSERT_BALANCES, this.balances.made(now)),
+      bind(MOVE_BALANCES, this.balances.moved(now)),
       bind(INSERT_ENTRIES, this.#entries, [now, ...columns]),
       bind(INSERT_TRANSFERS, byRefId(transfers)),
       ...metadataOf(transfers.map(({ transfer }) => transfer)),
@@ -202,21 +200,7 @@ const eventOf = ({ id, type, status }: ChangedTransfer): NewEvent => ({
   object_id: id,
 })
 
-interface EntryRow {
-  created_at: string
-  transfer_id: string
-  event: LedgerEvent
-  position: number
-  account: string
-  profile_id: string | null
-  asset: string
-  amount: string
-  balance_after: string | null
-  version: number | null
-  moved: MoneyMoved
-}
-
-const ENTRY_COLUMNS = columnsOf<EntryRow>({
+const ENTRY_TYPES = {
   transfer_id: 'uuid',
   event: 'text',
   position: 'smallint',
@@ -226,14 +210,19 @@ const ENTRY_COLUMNS = columnsOf<EntryRow>({
   amount: 'numeric',
   balance_after: 'numeric',
   version: 'bigint',
-})
+}
+type EntryRow = Record<keyof typeof ENTRY_TYPES, string | number | null> & {
+  created_at: string
+  moved: MoneyMoved
+}
+const ENTRY_COLUMNS = columnsOf<EntryRow>(ENTRY_TYPES)
 /** The audit record has the event itself: this column is not hashed. */
 const EVENT = ENTRY_COLUMNS.findIndex(({ name }) => name === 'event')
 const columnsOfEntries = (entries: readonly EntryRow[]) =>
   ENTRY_COLUMNS.map(({ of }) => arrayLiteral(entries.map(of)))
 
 const INSERT_BALANCES = insertOf<MadeBalance>('insert into balances', [
-  timeOf('updated_at', ({ updated_at }) => updated_at),
+  ...columnsOf<MadeBalance>({ updated_at: 'timestamptz' }, true),
   ...columnsOf<MadeBalance>({
     profile_id: 'uuid',
     asset: 'text',
@@ -243,7 +232,7 @@ const INSERT_BALANCES = insertOf<MadeBalance>('insert into balances', [
   }),
 ])
 const INSERT_ENTRIES = insertOf<EntryRow>('insert into entries', [
-  timeOf('created_at', ({ created_at }) => created_at),
+  ...columnsOf<EntryRow>({ created_at: 'timestamptz' }, true),
   ...ENTRY_COLUMNS,
 ])
 const INSERT_TRANSFERS = insertOf('insert into transfers', NEW_TRANSFER_COLUMNS)

@@ -72,66 +72,59 @@ export async function postTaken(
     })
     .sort((a, b) => (a.customerId < b.customerId ? -1 : 1))
   const refuse = (refusal: unknown) => batches.map(({ waiting }) => waiting.map((): Outcome => ({ refusal })))
+  const context = { db: taken.length > 1 ? db : forCustomer(db, taken[0]!.queue.customerId), keys }
   // Several batches of one customer, which locks its balances in one order, are posted like those of several.
-  const [{ customerId, movements }] = batches as [Batch]
   const posted =
-    taken.length === 1
-      ? postBatch(forCustomer(db, customerId), customerId, movements, keys).then((outcomes) => [outcomes])
-      : postShared(db, batches, keys)
+    taken.length > 1
+      ? postShared(context, batches)
+      : postBatch(context, batches[0]!).then((outcomes) => [outcomes])
   const outcomesOf = await posted.catch(refuse)
   const answers: Answer[] = []
   const apart = new Set<Waiting[]>()
   for (const [index, { own, waiting }] of batches.entries()) {
     const outcomes = outcomesOf[index]
-    if (outcomes === undefined) for (const { batch } of own) apart.add(batch)
-    else answers.push(...answersOf(keys.tracing, waiting, outcomes, startMs))
+    if (outcomes === undefined) {
+      for (const { batch } of own) apart.add(batch)
+      continue
+    }
+    // A posted movement is answered, whatever a library does.
+    try {
+      if (keys.tracing !== undefined) traceBatch(keys.tracing, waiting, outcomes, startMs)
+    } catch {
+      // The batch is missing in its traces.
+    }
+    for (const [place, each] of waiting.entries()) answers.push({ waiting: each, outcome: outcomes[place]! })
   }
   return { answers, apart }
 }
 
-interface Batch {
+/** The movements of a customer. */
+interface Own {
   customerId: string
-  own: Taken[]
-  waiting: Waiting[]
   movements: Movement[]
 }
-
-function answersOf(
-  tracing: Tracing | undefined,
-  batch: Waiting[],
-  outcomes: Outcome[],
-  startMs: number,
-): Answer[] {
-  // A posted movement is answered, whatever a library does.
-  try {
-    if (tracing !== undefined) traceBatch(tracing, batch, outcomes, startMs)
-  } catch {
-    // The batch is missing in its traces.
-  }
-  return batch.map((waiting, index) => ({ waiting, outcome: outcomes[index]! }))
+interface Batch extends Own {
+  own: Taken[]
+  waiting: Waiting[]
+}
+interface Context {
+  db: Database
+  keys: Keys
 }
 
 /**
  * Posts the batches of several customers, which are in the order of their ids, in one transaction. Returns the outcomes of each,
  * undefined where its batch must be posted apart. Throws unavailable when the outcome is unknown.
  */
-async function postShared(
-  db: Database,
-  batches: readonly Batch[],
-  keys: Keys,
-): Promise<(Outcome[] | undefined)[]> {
+async function postShared(context: Context, batches: readonly Own[]): Promise<(Outcome[] | undefined)[]> {
   const apart = batches.map(() => undefined)
-  const post = (tx: Transaction, lookUpRefIds: boolean) =>
-    shareTransaction(
-      tx,
-      batches.map(
-        ({ customerId, movements }) =>
-          (own: Transaction) =>
-            postIn(own, customerId, movements, lookUpRefIds, keys),
-      ),
-      LOCK_WAIT_MS_MAX,
+  const post = (tx: Transaction, lookUpRefIds: boolean) => {
+    const works = batches.map(
+      (own) => (member: Transaction) => postIn(member, own, lookUpRefIds, context.keys),
     )
-  const posted = await inAttempts<(Outcome[] | undefined)[]>(db, 2, post, (error) => {
+    return shareTransaction(tx, works, LOCK_WAIT_MS_MAX)
+  }
+  const posted = await inAttempts<(Outcome[] | undefined)[]>(context.db, 2, post, (error) => {
     if (connectionLost(error) || lacksResources(error)) unavailable(error)
     return isRetryable(error) ? undefined : Promise.resolve(apart)
   })
@@ -139,23 +132,15 @@ async function postShared(
 }
 
 /** Posts a batch in a transaction of its own. Returns one outcome per movement, in order. */
-async function postBatch(
-  db: Database,
-  customerId: string,
-  movements: Movement[],
-  keys: Keys,
-): Promise<Outcome[]> {
+async function postBatch(context: Context, own: Own): Promise<Outcome[]> {
   const post = async (tx: Transaction, lookUpRefIds: boolean) => {
     // Planning the statements of a batch each time took 0.35 ms of a lone movement's 0.8.
-    const [, outcomes] = await inOrder([
-      beginPlanned(tx),
-      postIn(tx, customerId, movements, lookUpRefIds, keys),
-    ])
+    const [, outcomes] = await inOrder([beginPlanned(tx), postIn(tx, own, lookUpRefIds, context.keys)])
     return outcomes
   }
-  const posted = await inAttempts(db, ATTEMPTS_MAX, post, (error) => {
-    keys.onRefused(customerId)
-    if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements, keys)
+  const posted = await inAttempts(context.db, ATTEMPTS_MAX, post, (error) => {
+    context.keys.onRefused(own.customerId)
+    if (isOfOneMovement(error) && own.movements.length > 1) return postHalves(context, own)
     return isRetryable(error) ? undefined : unavailable(error)
   })
   if (posted !== undefined) return posted
@@ -163,17 +148,12 @@ async function postBatch(
 }
 
 /** When the database refuses a batch because of one movement, halving the batch isolates that movement. */
-async function postHalves(
-  db: Database,
-  customerId: string,
-  movements: Movement[],
-  keys: Keys,
-): Promise<Outcome[]> {
+async function postHalves(context: Context, { customerId, movements }: Own): Promise<Outcome[]> {
   const half = Math.ceil(movements.length / 2)
   const outcomes: Outcome[] = []
   for (const part of [movements.slice(0, half), movements.slice(half)]) {
     const refuse = (refusal: unknown) => part.map((): Outcome => ({ refusal }))
-    outcomes.push(...(await postBatch(db, customerId, part, keys).catch(refuse)))
+    outcomes.push(...(await postBatch(context, { customerId, movements: part }).catch(refuse)))
   }
   return outcomes
 }
@@ -218,8 +198,7 @@ const changedNothing = (error: unknown, broken: Error | undefined): boolean =>
 
 async function postIn(
   tx: Transaction,
-  customerId: string,
-  movements: Movement[],
+  { customerId, movements }: Own,
   lookUpRefIds: boolean,
   { macs, govern }: Keys,
 ): Promise<Outcome[]> {

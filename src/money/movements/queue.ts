@@ -4,7 +4,7 @@ import type { Tracing } from '../../contract/tracing.ts'
 import type { RowMacs } from '../../audit/sealed-rows.ts'
 import type { Database } from '../../db/database.ts'
 import { partOf } from '../../db/parts.ts'
-import { postTaken, type Answer, type Waiting } from './batches.ts'
+import { postTaken, type Answer, type Taken, type Waiting } from './batches.ts'
 import type { Decision, Movement } from './decision.ts'
 import type { Govern } from './governor.ts'
 
@@ -19,10 +19,7 @@ interface Queue {
   isApart: boolean
 }
 
-interface OfQueue {
-  queue: Queue
-  batch: Waiting[]
-}
+type OfQueue = Taken & { queue: Queue }
 
 /** Receives the events of the ledger's queue, for metrics. */
 export interface LedgerMeter {
@@ -77,8 +74,6 @@ export class Ledger {
   #db: Database
   /** By customer and half of its profiles, with movements or taken. */
   #waiting = new Map<string, Queue>()
-  /** The number of movements that wait, by customer. */
-  #countOf = new Map<string, number>()
   #running = new Set<Promise<void>>()
   #count = 0
   #lanes = 0
@@ -117,7 +112,8 @@ export class Ledger {
    */
   submit(customerId: string, movement: Movement): Promise<Decision> {
     return new Promise((resolve, reject) => {
-      const own = this.#countOf.get(customerId) ?? 0
+      const keys = [0, 1].map((half) => `${customerId} ${half}`)
+      const own = keys.reduce((count, key) => count + (this.#waiting.get(key)?.waiting.length ?? 0), 0)
       const left = WAITING_TOTAL_MAX - this.#count
       if (own >= Math.min(WAITING_MAX, left)) {
         this.#meter?.refused()
@@ -127,10 +123,8 @@ export class Ledger {
         )
       }
       this.#count += 1
-      this.#countOf.set(customerId, own + 1)
       const waiting = { movement, resolve, reject, since: performance.now() }
-      const half = this.#halved === customerId ? halfOf(movement) : 0
-      const key = `${customerId} ${half}`
+      const key = keys[this.#halved === customerId ? halfOf(movement) : 0]!
       const queue = this.#waiting.get(key)
       if (queue !== undefined) return void queue.waiting.push(waiting)
       const isApart = partOf(this.#db, customerId).name !== ''
@@ -238,9 +232,7 @@ export class Ledger {
     if (this.#lanes < LANES && this.#count > 0) this.#start(this.#runLane())
   }
 
-  /**
-   * Takes the next batch, a fair part from each queue. With every lane taking a part of the queues, one part gathers movements.
-   */
+  /** Takes the next batch, a fair part from each queue. While each lane posts a part of the queues, the last part gathers movements. */
   #takeFromAll(): OfQueue[] {
     const free = [...this.#waiting.values()].filter(({ isTaken }) => !isTaken)
     for (const queue of free) if (this.#isApart(queue)) this.#start(this.#runAlone(queue))
@@ -272,9 +264,9 @@ export class Ledger {
   /** Takes movements of a queue that have not waited too long. */
   #take(queue: Queue, most = BATCH_MAX): Waiting[] {
     const { customerId, waiting } = queue
-    const before = waiting.length
+    this.#count -= waiting.length
     const taken = this.#inTime(waiting).splice(0, most)
-    this.#remove(customerId, before - waiting.length)
+    this.#count += waiting.length
     const isHalved = this.#halved === customerId
     const isBusy = taken.length >= this.#halvesFrom / (isHalved ? 4 : 1)
     // While both halves have a batch, a small one says little: one profile may take nearly all movements.
@@ -282,13 +274,6 @@ export class Ledger {
       this.#halved = isBusy && this.#waiting.size === 1 ? customerId : undefined
     if (taken.length > 0) this.#meter?.batch(taken.length)
     return taken
-  }
-
-  #remove(customerId: string, count: number): void {
-    this.#count -= count
-    const own = (this.#countOf.get(customerId) ?? 0) - count
-    if (own > 0) this.#countOf.set(customerId, own)
-    else this.#countOf.delete(customerId)
   }
 }
 
