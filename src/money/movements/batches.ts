@@ -190,11 +190,12 @@ async function inAttempts<T>(
 }
 
 /**
- * Whether PostgreSQL has said that a commit changed nothing: by an error that its session has survived. Only then may movements
- * be posted again.
+ * Whether PostgreSQL has said that a commit changed nothing: by an error that its session has survived, or by places that changed.
+ * Only then may movements be posted again.
  */
 const changedNothing = (error: unknown, broken: Error | undefined): boolean =>
-  error instanceof DatabaseError && error.severity === 'ERROR' && broken === undefined
+  broken === undefined &&
+  (error instanceof DatabaseError ? error.severity === 'ERROR' : notSerializable(error))
 
 async function postIn(
   tx: Transaction,
