@@ -9,7 +9,7 @@ export type Database = pg.Pool
 export interface Transaction extends pg.PoolClient {
   /** The writes that the transaction sends with its commit; undefined where `begin` did not begin it, and once they are sent. */
   atCommit?: LastWrite[] | undefined
-  /** Whether the commit was sent. Until the pool lends the connection again, it then takes no statement but a rollback. */
+  /** Whether the commit was sent, or none began. Until the pool lends the connection again, it then takes nothing but a rollback. */
   isEnded?: boolean
   /** Called after a commit that sent such writes. */
   onChange?: (() => void) | undefined
@@ -234,8 +234,9 @@ export async function transaction<T>(
   const tx: Transaction = await db.connect()
   let broken: Error | undefined
   try {
-    const marked = mode === '' ? '' : `; set local application_name = '${READER}'`
-    const [, result] = await inOrder([begin(tx, `begin ${mode}${marked}`), work(tx)])
+    // Behind a begin that fails, each statement would commit by itself.
+    await begin(tx, `begin ${mode}${mode && `; set local application_name = '${READER}'`}`)
+    const result = await work(tx)
     await commit(tx)
     return result
   } catch (error) {
@@ -287,6 +288,7 @@ export async function begin(tx: Transaction, statement: string): Promise<void> {
   tx.atCommit = []
   tx.isEnded = false
   const begun = tx.query(statement)
+  begun.catch(() => (tx.isEnded = true))
   if (!onCitus(tx)) return void (await begun)
   await inOrder([begun, tx.query({ name: 'newest placement', text: PLACEMENT_SQL })])
 }

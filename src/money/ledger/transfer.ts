@@ -169,7 +169,7 @@ export const NEW_TRANSFER_COLUMNS: Column<NewTransfer>[] = [
 
 function cellOf(made: NewTransfer, name: NewColumn): string | undefined {
   const value = name === 'beneficiary' || name === 'mac' ? made[name] : made.transfer[name]
-  return typeof value === 'object' ? JSON.stringify(value) : value
+  return typeof value === 'object' ? value && JSON.stringify(value) : value
 }
 
 /** In the order of the unique key: two processes that insert the same ref_ids then wait for each other without a deadlock. */

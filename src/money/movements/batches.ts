@@ -189,13 +189,16 @@ async function inAttempts<T>(
   return undefined
 }
 
+/** Errors that end the session or that a panic may have. The severity of an error is in the server's language. */
+const MAY_END_SERVER = /^(57P0|58|XX)/
+
 /**
  * Whether PostgreSQL has said that a commit changed nothing: by an error that its session has survived, or by places that changed.
  * Only then may movements be posted again.
  */
 const changedNothing = (error: unknown, broken: Error | undefined): boolean =>
   broken === undefined &&
-  (error instanceof DatabaseError ? error.severity === 'ERROR' : notSerializable(error))
+  (notSerializable(error) || (error instanceof DatabaseError && !MAY_END_SERVER.test(error.code ?? '')))
 
 async function postIn(
   tx: Transaction,

@@ -461,11 +461,12 @@ describe('one process', () => {
   })
 
   test('gives each customer of a batch what a batch of its own gives', async () => {
+    const { pool, seen } = notingShared()
     await fc.assert(
       fc.asyncProperty(batches, async (batches) => {
         const sharing = await newTenants(TENANTS)
         const alone = await newTenants(TENANTS)
-        const ledger = new Ledger(db)
+        const ledger = new Ledger(pool)
         const answers = [sharing, alone].map((tenants) => tenants.map((): Outcome[] => []))
         for (const batch of batches) {
           const ofTenant = (index: number) =>
@@ -488,6 +489,10 @@ describe('one process', () => {
       }),
       runs(40),
     )
+    await pool.end()
+    // A shared transaction that fails is posted apart, which would hide its fault.
+    expect(seen.failures.filter((failure) => failure !== 'transfers_ref_id')).toEqual([])
+    expect(seen.sent).toBeGreaterThan(0)
     await requireClean()
   })
 
@@ -675,22 +680,47 @@ describe('several processes', () => {
   })
 })
 
-/** A pool whose statements fail at the places of this list, counted over all of its sessions, each in its own way. */
-function failingAt(places: readonly { statement: number; way: 'ERROR' | 'LOST' }[]): Database {
+/** A pool whose sessions answer a statement by way of this function, which sends that statement or another. */
+function answeringBy(
+  answer: (statement: unknown, send: (other?: string) => Promise<unknown>) => Promise<unknown>,
+): Database {
   const pool = openDatabase(database.url, { max: 4, onError: () => undefined })
-  const ways = new Map(places.map(({ statement, way }) => [statement, way]))
-  let sent = 0
   pool.on('connect', (session) => {
     const query = session.query.bind(session) as (...statement: unknown[]) => Promise<unknown>
-    session.query = ((...statement: unknown[]) => {
-      const way = ways.get(sent++)
-      // The statements that begin and end a transaction have no name.
-      if (way === 'ERROR' && typeof statement[0] === 'object') return query('select 1 / 0')
-      if (way === 'LOST') query('select pg_terminate_backend(pg_backend_pid())').catch(() => undefined)
-      return query(...statement)
-    }) as typeof session.query
+    session.query = ((...statement: unknown[]) =>
+      answer(statement[0], (other) =>
+        other === undefined ? query(...statement) : query(other),
+      )) as typeof session.query
   })
   return pool
+}
+
+/** A pool that counts the statements of several customers, and tells the constraints and errors by which they failed. */
+function notingShared(): { pool: Database; seen: { sent: number; failures: string[] } } {
+  const seen = { sent: 0, failures: [] as string[] }
+  const pool = answeringBy((statement, send) => {
+    if ((statement as { text?: string }).text?.includes('$1::uuid[]') !== true) return send()
+    seen.sent++
+    return send().catch((error: pg.DatabaseError) => {
+      // Statements behind one that failed fail with it.
+      if (error.code !== '25P02') seen.failures.push(error.constraint ?? error.message)
+      throw error
+    })
+  })
+  return { pool, seen }
+}
+
+/** A pool whose statements fail at the places of this list, counted over all of its sessions, each in its own way. */
+function failingAt(places: readonly { statement: number; way: 'ERROR' | 'LOST' }[]): Database {
+  const ways = new Map(places.map(({ statement, way }) => [statement, way]))
+  let sent = 0
+  return answeringBy((statement, send) => {
+    const way = ways.get(sent++)
+    // The statements that begin and end a transaction have no name.
+    if (way === 'ERROR' && typeof statement === 'object') return send('select 1 / 0')
+    if (way === 'LOST') send('select pg_terminate_backend(pg_backend_pid())').catch(() => undefined)
+    return send()
+  })
 }
 
 describe('two transactions at a time', () => {
@@ -900,6 +930,10 @@ function post(customerId: string, transfer_id: string, event: LedgerEvent): Prom
   })
 }
 
+/** Deposits 1.00 for the first profile. */
+const deposited = (ledger: Ledger, { customer_id, profiles: [profile_id] }: Tenant, asset = 'USD') =>
+  credit(ledger, { customer_id, profile_id: profile_id! }, asset, '1')
+
 describe('what another transaction has locked', () => {
   const LOCKS = {
     'a balance': 'select from balances where customer_id = $1 for update',
@@ -910,17 +944,17 @@ describe('what another transaction has locked', () => {
     const tenants = await newTenants(6)
     const ledger = new Ledger(db)
     const deposit =
-      (asset: string) =>
-      ({ customer_id, profiles: [profile_id] }: Tenant) =>
-        credit(ledger, { customer_id, profile_id: profile_id! }, asset, '1')
-    await Promise.all(tenants.map(deposit('USD')))
+      (asset = 'USD') =>
+      (tenant: Tenant) =>
+        deposited(ledger, tenant, asset)
+    await Promise.all(tenants.map(deposit()))
     const [held, ...others] = tenants as [Tenant, ...Tenant[]]
     let isAnswered = false
     let answer: Promise<unknown> | undefined
     await transaction(db, async (tx) => {
       await tx.query(lock, [held.customer_id])
       answer = deposit(lock.includes('profiles') ? 'EUR' : 'USD')(held).finally(() => (isAnswered = true))
-      for (let round = 0; round < 5; round++) await Promise.all(others.map(deposit('USD')))
+      for (let round = 0; round < 5; round++) await Promise.all(others.map(deposit()))
       expect(isAnswered).toBe(false)
     })
     await answer
@@ -929,6 +963,65 @@ describe('what another transaction has locked', () => {
         { available: 600n, version: 6 },
       ])
     await requireSound(held.customer_id)
+  })
+
+  test('leaves the process idle, with more movements of the customer behind its batch', async () => {
+    const tenant = await newTenant()
+    const ledger = new Ledger(db)
+    const deposit = () => deposited(ledger, tenant)
+    await deposit()
+    const answers: Promise<unknown>[] = []
+    await transaction(db, async (tx) => {
+      await tx.query('select from balances where customer_id = $1 for update', [tenant.customer_id])
+      answers.push(deposit())
+      await pause(20)
+      answers.push(deposit())
+      // For longer than a batch may take before another lane starts.
+      await pause(400)
+      const before = performance.eventLoopUtilization()
+      await pause(200)
+      expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.9)
+    })
+    await Promise.all(answers)
+  })
+})
+
+describe('what PostgreSQL says of a transaction', () => {
+  test.each([
+    [1, '22012'],
+    [1, '57014'],
+    [4, '22012'],
+    [4, '57014'],
+  ])('where none began for %i customers, with the error %s, nothing is posted in it', async (count, code) => {
+    const tenants = await newTenants(count)
+    let begins = 0
+    const pool = answeringBy((statement, send) =>
+      typeof statement === 'string' && statement.startsWith('begin') && begins++ === 0
+        ? send(`do $$ begin raise exception 'refused' using errcode = '${code}'; end $$`)
+        : send(),
+    )
+    const ledger = new Ledger(pool)
+    const outcomes = await outcomesOf([...tenants, ...tenants].map((tenant) => deposited(ledger, tenant)))
+    await ledger.drain()
+    await pool.end()
+    const sound = await Promise.all(tenants.map(({ customer_id }) => requireSound(customer_id)))
+    const moved = outcomes.filter((outcome) => 'transfer' in outcome)
+    expect(sound.flatMap(({ transfers }) => transfers)).toHaveLength(moved.length)
+  })
+
+  test('a repeated ref_id is found in whatever language the server names the severity of its errors', async () => {
+    const tenant = await newTenant()
+    const pool = answeringBy((_, send) =>
+      send().catch((error: unknown) => {
+        throw Object.assign(error as Error, { severity: 'FEHLER' })
+      }),
+    )
+    const ledger = new Ledger(pool)
+    const repeated = { ...DEPOSIT, ref: 1 }
+    const submit = () => submitTo(ledger, tenant.customer_id, movementOf(tenant, repeated))
+    await submit()
+    await expect(submit()).rejects.toMatchObject({ slug: 'already-exists' })
+    await pool.end()
   })
 })
 
@@ -967,21 +1060,13 @@ describe('when the connection to the database is lost', () => {
     ],
   ])('movements of a batch whose commit meets %s are not posted again', async (_, failure) => {
     const tenants = await newTenants(4)
-    const pool = openDatabase(database.url, { max: 4, onError: () => undefined })
-    pool.on('connect', (session) => {
-      const query = session.query.bind(session) as (...statement: unknown[]) => Promise<unknown>
-      session.query = (async (...statement: unknown[]) => {
-        const answer = await query(...statement)
-        if (statement[0] === 'commit') throw failure()
-        return answer
-      }) as typeof session.query
+    const pool = answeringBy(async (statement, send) => {
+      const answer = await send()
+      if (statement === 'commit') throw failure()
+      return answer
     })
     const ledger = new Ledger(pool)
-    const outcomes = await outcomesOf(
-      tenants.map(({ customer_id, profiles: [profile_id] }) =>
-        credit(ledger, { customer_id, profile_id: profile_id! }, 'USD', '1'),
-      ),
-    )
+    const outcomes = await outcomesOf(tenants.map((tenant) => deposited(ledger, tenant)))
     const slugs = outcomes.map((outcome) => 'refusal' in outcome && slugOf(outcome.refusal))
     if (CLUSTER.length === 0) expect(slugs).toEqual(tenants.map(() => 'unavailable'))
     else expect(slugs).not.toContain(false)

@@ -53,6 +53,8 @@ export const WAITING_TOTAL_MAX = 10_000
 const HALVES_FROM = 256
 /** Most customers of one batch: what more of them keep in memory takes as much time as they save. */
 const CUSTOMERS_MAX = 128
+/** Fewer waiting movements are one batch. */
+const FEW = 64
 /** How many batches are posted at a time: while the database writes one, this process decides the other. */
 const LANES = 2
 /** How long a customer shares no transaction after the database refused some of its movements. */
@@ -229,15 +231,17 @@ export class Ledger {
   }
 
   #startLane(): void {
-    if (this.#lanes < LANES && this.#count > 0) this.#start(this.#runLane())
+    // What waits behind a taken queue is taken when that is free.
+    if (this.#lanes < LANES && this.#freeQueues().length > 0) this.#start(this.#runLane())
   }
+
+  #freeQueues = (): Queue[] => [...this.#waiting.values()].filter(({ isTaken }) => !isTaken)
 
   /** Takes the next batch, a fair part from each queue. While each lane posts a part of the queues, the last part gathers movements. */
   #takeFromAll(): OfQueue[] {
-    const free = [...this.#waiting.values()].filter(({ isTaken }) => !isTaken)
-    for (const queue of free) if (this.#isApart(queue)) this.#start(this.#runAlone(queue))
-    const queues = free.filter(({ isTaken }) => !isTaken)
-    const most = Math.ceil(this.#waiting.size / (LANES + 1))
+    for (const queue of this.#freeQueues()) if (this.#isApart(queue)) this.#start(this.#runAlone(queue))
+    const queues = this.#freeQueues()
+    const most = this.#count < FEW ? CUSTOMERS_MAX : Math.ceil(this.#waiting.size / (LANES + 1))
     const chosen = queues.slice(0, Math.min(most, CUSTOMERS_MAX))
     if (chosen.length < queues.length) this.#startLane()
     let left = BATCH_MAX
