@@ -5,7 +5,7 @@ import { beginPlanned, commit, inOrder, onCitus, type Queryable, type Transactio
 
 /**
  * One transaction for the work of several customers, each of which works as in a transaction of its own and sees the rows of
- * nobody else. What they ask in one turn of the event loop is sent together, and what several ask alike is one statement.
+ * nobody else. What they ask before the event loop turns is sent together, and what several ask alike is one statement.
  */
 
 /** A statement that reads or locks rows of the customer `$1`. It casts its other parameters, which are texts, itself. */
