@@ -105,8 +105,8 @@ const MEASURES: Record<Part, { title: string; run: () => Promise<TableRow[]> }> 
     title: 'Transfers between accounts, beside other ledgers',
     async run() {
       const peers = await connectPeers(options.peers)
-      return withApi(bench, ({ baseUrl, token, profileIds }) =>
-        measurePeers([bursar(baseUrl, token, profileIds), ...peers], ROUNDS, SECONDS),
+      return withApi(bench, ({ baseUrl }) =>
+        measurePeers([bursar(bench, baseUrl), ...peers], ROUNDS, SECONDS),
       )
     },
   },

@@ -118,7 +118,7 @@ async function secondsOf(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - start) / 1000
 }
 
-/** The bytes of the tables that are a thousandth of the database or more, largest first. A partition counts as its table. */
+/** The bytes of the tables that are a hundredth of the database or more, largest first. A partition counts as its table. */
 async function tablesOf(db: Database) {
   const { rows } = await db.query<{ name: string; heap: string; indexes: string }>(`
     with sizes as (
@@ -128,7 +128,7 @@ async function tablesOf(db: Database) {
       where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
       group by 1)
     select name, heap, indexes from sizes
-    where heap + indexes > pg_database_size(current_database()) / 1000.0
+    where heap + indexes > pg_database_size(current_database()) / 100.0
     order by heap + indexes desc`)
   return rows
 }

@@ -5,14 +5,18 @@ import { TICKS_A_SECOND } from './cpu.ts'
 import type { Peer, PeerTransfer } from './peers.ts'
 import type { TableRow } from './write-tables.ts'
 
-const ACCOUNTS = 100
+/** The first owner has many accounts; each of the others has few. */
+const ACCOUNTS = { first: 100, other: 10 }
+const OTHERS = 1_000
 const ITEMS = 100
-/** One hot account pays everybody else; or all pay each other. */
-const CASES = [
-  ...[1, 32, 256].map((callers) => ({ callers, items: 1, hot: false })),
-  ...[32, 256].map((callers) => ({ callers, items: 1, hot: true })),
-  ...[1, 4].map((callers) => ({ callers, items: ITEMS, hot: false })),
+/** One owner, whose accounts pay each other or whose first pays all. */
+const OF_ONE = [
+  ...[1, 256].map((callers) => ({ owners: 1, callers, items: 1, payers: ACCOUNTS.first })),
+  { owners: 1, callers: 256, items: 1, payers: 1 },
+  { owners: 1, callers: 1, items: ITEMS, payers: ACCOUNTS.first },
 ]
+const OF_MANY = [100, OTHERS].map((owners) => ({ owners, callers: 256, items: 1, payers: ACCOUNTS.other }))
+type Case = (typeof OF_ONE)[number]
 
 /** Measures each case with each program in turn, and returns a row for each, with the medians of the rounds. */
 export async function measurePeers(
@@ -20,30 +24,36 @@ export async function measurePeers(
   rounds: number,
   seconds: number,
 ): Promise<TableRow[]> {
-  const opened: { peer: Peer; accounts: string[] }[] = []
-  for (const peer of peers) opened.push({ peer, accounts: await peer.open(ACCOUNTS) })
+  const opened = peers.map((peer) => ({ peer, accounts: [] as string[][] }))
   const seen = new Map<string, Seen[]>()
-  for (let round = 1; round <= rounds; round++)
-    for (const [index, load] of CASES.entries())
-      for (const { peer, accounts } of opened) {
-        if (load.items > 1 && peer.bulk === undefined) continue
-        const key = `${index} ${peer.name}`
-        const result = await measure(peer, accounts, load, seconds)
-        console.log(`  ${round} ${peer.name} ${JSON.stringify(load)} ${Math.round(result.perSecond)}/s`)
-        seen.set(key, [...(seen.get(key) ?? []), result])
-      }
+  for (const cases of [OF_ONE, OF_MANY]) {
+    // A program may slow down with the number of its ledgers, so the others' are opened after the first's was measured.
+    for (const { peer, accounts } of opened)
+      if (cases === OF_ONE) accounts.push(await peer.open(0, ACCOUNTS.first))
+      else while (accounts.length <= OTHERS) accounts.push(await peer.open(accounts.length, ACCOUNTS.other))
+    for (let round = 1; round <= rounds; round++)
+      for (const load of cases)
+        for (const { peer, accounts } of opened) {
+          if (load.items > 1 && peer.bulk === undefined) continue
+          const key = keyOf(load, peer)
+          const result = await measure(peer, accounts, load, seconds)
+          console.log(`  ${round} ${key} ${Math.round(result.perSecond)}/s`)
+          seen.set(key, [...(seen.get(key) ?? []), result])
+        }
+  }
   for (const peer of peers) await peer.close()
-  return CASES.flatMap(({ callers, items, hot }, index) =>
-    peers.flatMap(({ name }) => {
-      const results = seen.get(`${index} ${name}`)
+  return [...OF_ONE, ...OF_MANY].flatMap((load) =>
+    peers.flatMap((peer) => {
+      const results = seen.get(keyOf(load, peer))
       if (results === undefined) return []
       const middle = (figure: (result: Seen) => number) => median(results.map(figure))
       return [
         {
-          ledger: name,
-          callers,
-          'in a request': items,
-          'paying accounts': hot ? 1 : ACCOUNTS,
+          ledger: peer.name,
+          owners: load.owners,
+          callers: load.callers,
+          'in a request': load.items,
+          'paying accounts': load.owners * load.payers,
           'a second': Math.round(middle((result) => result.perSecond)),
           'p50 ms': Number(middle((result) => result.p50Ms).toFixed(2)),
           'p99 ms': Number(middle((result) => result.p99Ms).toFixed(2)),
@@ -54,6 +64,8 @@ export async function measurePeers(
     }),
   )
 }
+
+const keyOf = (load: Case, { name }: Peer) => `${JSON.stringify(load)} ${name}`
 
 interface Seen {
   perSecond: number
@@ -66,17 +78,16 @@ interface Seen {
 
 async function measure(
   peer: Peer,
-  accounts: readonly string[],
-  { callers, items, hot }: (typeof CASES)[number],
+  accountsOf: readonly string[][],
+  { owners, callers, items, payers }: Case,
   seconds: number,
 ): Promise<Seen> {
-  const anyOther = (than: string): string => {
-    const found = accounts[Math.floor(Math.random() * accounts.length)]!
-    return found === than ? anyOther(than) : found
-  }
-  const next = (): PeerTransfer => {
-    const from = hot ? accounts[0]! : anyOther('')
-    return { from, to: anyOther(from), key: randomUUID() }
+  const below = (count: number) => Math.floor(Math.random() * count)
+  const next = (owner: number): PeerTransfer => {
+    const accounts = accountsOf[owner]!
+    const from = below(payers)
+    const to = (from + 1 + below(accounts.length - 1)) % accounts.length
+    return { owner, from: accounts[from]!, to: accounts[to]!, key: randomUUID() }
   }
   const latencies: number[] = []
   const refusals: unknown[] = []
@@ -87,7 +98,11 @@ async function measure(
     Array.from({ length: callers }, async () => {
       while (performance.now() < end) {
         const sent = performance.now()
-        const made = items === 1 ? peer.transfer(next()) : peer.bulk!(Array.from({ length: items }, next))
+        const owner = owners === 1 ? 0 : 1 + below(owners)
+        const made =
+          items === 1
+            ? peer.transfer(next(owner))
+            : peer.bulk!(Array.from({ length: items }, () => next(owner)))
         await made.then(
           () => latencies.push(performance.now() - sent),
           (error: unknown) => refusals.push(error),

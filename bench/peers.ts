@@ -1,27 +1,29 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { Pool } from 'undici'
+import { newCaller, type Bench } from './service.ts'
 
 /**
  * The same transfers in Bursar and in other ledgers that somebody has built and started, in turns: between accounts whose funds
  * are checked, each with a key that makes a repeat pay once. The callers are in this process, and have 256 connections.
  */
 
-/** A transfer of 1.00 between two accounts. */
+/** A transfer of 1.00 between two accounts of an owner. */
 export interface PeerTransfer {
+  owner: number
   from: string
   to: string
-  /** Differs for each transfer. */
+  /** Differs for each transfer. TigerBeetle's client makes its own. */
   key: string
 }
 
 export interface Peer {
   name: string
-  /** Makes accounts, each with a billion. */
-  open(count: number): Promise<string[]>
+  /** Makes accounts of an owner, who has a ledger where the program has several, each with a billion. */
+  open(owner: number, count: number): Promise<string[]>
   /** Throws an Error unless the transfer was made. */
   transfer(transfer: PeerTransfer): Promise<unknown>
-  /** Makes all of them in one request. Absent where the program has no such request. */
+  /** Makes all of them, of the same owner, in one request. Absent where the program has no such request. */
   bulk?(transfers: readonly PeerTransfer[]): Promise<unknown>
   close(): Promise<unknown>
 }
@@ -37,10 +39,7 @@ type Send = <Answer>(
   headers?: Record<string, string>,
 ) => Promise<Answer>
 
-function jsonClient(
-  baseUrl: string,
-  always: Record<string, string> = {},
-): { send: Send; close: () => Promise<void> } {
+function jsonClient(baseUrl: string): { send: Send; close: () => Promise<void> } {
   const pool = new Pool(baseUrl, { connections: CONNECTIONS, headersTimeout: 60_000 })
   return {
     async send<Answer>(
@@ -52,7 +51,7 @@ function jsonClient(
       const { statusCode, body: answer } = await pool.request({
         method,
         path,
-        headers: { 'content-type': 'application/json', ...always, ...headers },
+        headers: { 'content-type': 'application/json', ...headers },
         body: JSON.stringify(body),
       })
       const text = await answer.text()
@@ -64,14 +63,21 @@ function jsonClient(
   }
 }
 
-/** Bursar over HTTP: internal transfers between profiles. Its accounts are made by the caller. */
-export function bursar(baseUrl: string, token: string, profileIds: readonly string[]): Peer {
-  const { send, close } = jsonClient(baseUrl, { authorization: `Bearer ${token}` })
+/** Bursar over HTTP: internal transfers between profiles. An owner is a customer. */
+export function bursar(bench: Bench, baseUrl: string): Peer {
+  const { send, close } = jsonClient(baseUrl)
+  const tokens: string[] = []
+  const post = <Answer>(owner: number, path: string, body: object) =>
+    send<Answer>('POST', path, body, { authorization: `Bearer ${tokens[owner]}` })
   return {
     name: 'Bursar',
-    open: (count) => Promise.resolve(profileIds.slice(0, count)),
-    transfer: ({ from, to, key }) =>
-      send('POST', '/v2/transfer/internal', {
+    async open(owner, count) {
+      const { token, profileIds } = await newCaller(bench, baseUrl, count)
+      tokens[owner] = token
+      return profileIds
+    },
+    transfer: ({ owner, from, to, key }) =>
+      post(owner, '/v2/transfer/internal', {
         ref_id: key,
         asset: 'USDP',
         amount: '1.00',
@@ -80,7 +86,8 @@ export function bursar(baseUrl: string, token: string, profileIds: readonly stri
       }),
     // Requests of many are for withdrawals only: the receiver is an address, not a profile.
     async bulk(transfers) {
-      const { items } = await send<{ items: object[] }>('POST', '/v2/transfer/crypto-withdrawals/bulk', {
+      const path = '/v2/transfer/crypto-withdrawals/bulk'
+      const { items } = await post<{ items: object[] }>(transfers[0]!.owner, path, {
         withdrawals: transfers.map(({ from, key }) => ({
           profile_id: from,
           asset: 'USDP',
@@ -99,30 +106,34 @@ export function bursar(baseUrl: string, token: string, profileIds: readonly stri
 /** Formance Ledger over HTTP. */
 function formance(baseUrl: string): Peer {
   const { send, close } = jsonClient(baseUrl)
-  const ledger = `bench${randomBytes(4).toString('hex')}`
+  const prefix = `bench${randomBytes(4).toString('hex')}`
   const postingOf = (source: string, destination: string, amount: number) => ({
     postings: [{ source, destination, amount, asset: 'USD/2' }],
   })
   return {
     name: 'Formance Ledger',
-    async open(count) {
-      await send('POST', `/v2/${ledger}`, {})
+    async open(owner, count) {
+      await send('POST', `/v2/${prefix}${owner}`, {})
       const accounts = Array.from({ length: count }, (_, n) => `accounts:${n}`)
       for (const account of accounts)
-        await send('POST', `/v2/${ledger}/transactions`, postingOf('world', account, Number(FUNDS) * 100))
+        await send(
+          'POST',
+          `/v2/${prefix}${owner}/transactions`,
+          postingOf('world', account, Number(FUNDS) * 100),
+        )
       return accounts
     },
-    transfer: ({ from, to, key }) =>
+    transfer: ({ owner, from, to, key }) =>
       send(
         'POST',
-        `/v2/${ledger}/transactions`,
+        `/v2/${prefix}${owner}/transactions`,
         { ...postingOf(from, to, 100), reference: key },
         { 'idempotency-key': key },
       ),
     bulk: (transfers) =>
       send(
         'POST',
-        `/v2/${ledger}/_bulk`,
+        `/v2/${prefix}${transfers[0]!.owner}/_bulk`,
         transfers.map(({ from, to, key }) => ({
           action: 'CREATE_TRANSACTION',
           ik: key,
@@ -146,9 +157,9 @@ function blnk(baseUrl: string): Peer {
   })
   return {
     name: 'Blnk',
-    async open(count) {
+    async open(owner, count) {
       const { ledger_id } = await send<{ ledger_id: string }>('POST', '/ledgers', {
-        name: `bench ${randomUUID()}`,
+        name: `bench ${owner} ${randomUUID()}`,
       })
       const accounts: string[] = []
       for (let n = 0; n < count; n++) {
@@ -182,7 +193,7 @@ function pgledger(url: string): Peer {
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS })
   return {
     name: 'pgledger',
-    async open(count) {
+    async open(_owner, count) {
       await pool.query('create table if not exists bench_keys (key text primary key)')
       const make = async (name: string, allowNegative: boolean) => {
         const { rows } = await pool.query<{ id: string }>(
@@ -240,9 +251,10 @@ async function tigerBeetle(url: string): Promise<Peer> {
     AccountFlags: { debits_must_not_exceed_credits: number }
   }
   const client = createClient({ cluster_id: 0n, replica_addresses: [new URL(url).host] })
-  const common = { user_data_128: 0n, user_data_64: 0n, user_data_32: 0, timestamp: 0n, ledger: 1, code: 1 }
-  const accountOf = (flags: number) => ({
+  const common = { user_data_128: 0n, user_data_64: 0n, user_data_32: 0, timestamp: 0n, code: 1 }
+  const accountOf = (owner: number, flags: number) => ({
     ...common,
+    ledger: owner + 1,
     debits_pending: 0n,
     debits_posted: 0n,
     credits_pending: 0n,
@@ -251,8 +263,9 @@ async function tigerBeetle(url: string): Promise<Peer> {
     flags,
     reserved: 0,
   })
-  const transferOf = (from: string, to: string, amount: bigint) => ({
+  const transferOf = (owner: number, from: string, to: string, amount: bigint) => ({
     ...common,
+    ledger: owner + 1,
     id: id(),
     debit_account_id: BigInt(from),
     credit_account_id: BigInt(to),
@@ -267,19 +280,18 @@ async function tigerBeetle(url: string): Promise<Peer> {
   }
   return {
     name: 'TigerBeetle',
-    async open(count) {
-      const world = accountOf(0)
+    async open(owner, count) {
+      const world = accountOf(owner, 0)
       const accounts = Array.from({ length: count }, () =>
-        accountOf(AccountFlags.debits_must_not_exceed_credits),
+        accountOf(owner, AccountFlags.debits_must_not_exceed_credits),
       )
       await client.createAccounts([world, ...accounts])
-      await make(
-        accounts.map((account) => transferOf(String(world.id), String(account.id), BigInt(FUNDS) * 100n)),
-      )
-      return accounts.map((account) => String(account.id))
+      const ids = accounts.map((account) => String(account.id))
+      await make(ids.map((account) => transferOf(owner, String(world.id), account, BigInt(FUNDS) * 100n)))
+      return ids
     },
-    transfer: ({ from, to }) => make([transferOf(from, to, 100n)]),
-    bulk: (transfers) => make(transfers.map(({ from, to }) => transferOf(from, to, 100n))),
+    transfer: ({ owner, from, to }) => make([transferOf(owner, from, to, 100n)]),
+    bulk: (transfers) => make(transfers.map(({ owner, from, to }) => transferOf(owner, from, to, 100n))),
     close: () => Promise.resolve(client.destroy()),
   }
 }

@@ -35,10 +35,13 @@ export interface Owner {
   profileIds: string[]
 }
 
-export interface Api extends Owner {
-  baseUrl: string
-  /** An access token of the customer. */
+/** A customer whose requests have an access token. */
+export interface Caller extends Owner {
   token: string
+}
+
+export interface Api extends Caller {
+  baseUrl: string
   process: ChildProcess
 }
 
@@ -76,8 +79,7 @@ export async function stopService(child: ChildProcess): Promise<void> {
 export async function withApi<T>(bench: Bench, work: (api: Api) => Promise<T>): Promise<T> {
   const service = await startService(bench)
   try {
-    const owner = await newOwner(bench.db)
-    return await work({ ...service, ...owner, token: await newToken(bench, owner, service.baseUrl) })
+    return await work({ ...service, ...(await newCaller(bench, service.baseUrl, PROFILES)) })
   } finally {
     await stopService(service.process)
   }
@@ -95,19 +97,17 @@ export async function newOwner(db: Database, profiles = PROFILES): Promise<Owner
   return { customerId, profileIds }
 }
 
-export async function newToken(
-  { db, dataDir }: Bench,
-  { customerId }: Owner,
-  baseUrl: string,
-): Promise<string> {
+/** Makes a customer with funded profiles and a token of the service at `baseUrl`. */
+export async function newCaller({ db, dataDir }: Bench, baseUrl: string, profiles: number): Promise<Caller> {
+  const owner = await newOwner(db, profiles)
   const macs = new RowMacs(await openMasterKeys({ ...readSettings({}), dataDir }))
-  const client = await createApiClient(db, macs, customerId, SCOPES)
+  const client = await createApiClient(db, macs, owner.customerId, SCOPES)
   const reply = await fetch(`${baseUrl}/oauth2/token`, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'client_credentials', ...client }),
   })
-  const { access_token } = (await reply.json()) as { access_token: string }
-  return access_token
+  const { access_token: token } = (await reply.json()) as { access_token: string }
+  return { ...owner, token }
 }
 
 async function fundProfiles(db: Database, customer_id: string, profileIds: string[]): Promise<void> {

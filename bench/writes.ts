@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { measureCallers, measureLedger, median, type CallersResult } from './callers.ts'
-import { httpLoad, type Load } from './http-load.ts'
-import { newOwner, newToken, withApi, type Bench } from './service.ts'
+import { httpLoad } from './http-load.ts'
+import { newCaller, withApi, type Bench, type Caller } from './service.ts'
 import type { TableRow } from './write-tables.ts'
 
 const TEXTBOOK_ACCOUNTS = 1000
@@ -50,11 +50,8 @@ export async function measureWrites(bench: Bench): Promise<Writes> {
   }
   const peakMiB = await withApi(bench, async (api) => {
     const load = { baseUrl: api.baseUrl, customers: [api], clients: 256, seconds }
-    const customers: Load['customers'] = []
-    while (customers.length < CUSTOMERS) {
-      const owner = await newOwner(db, PROFILES)
-      customers.push({ ...owner, token: await newToken(bench, owner, api.baseUrl) })
-    }
+    const customers: Caller[] = []
+    while (customers.length < CUSTOMERS) customers.push(await newCaller(bench, api.baseUrl, PROFILES))
     for (let round = 1; round <= rounds; round++) {
       console.log(`Round ${round} of ${rounds}`)
       for (const connections of [1, TEXTBOOK_CONNECTIONS])
