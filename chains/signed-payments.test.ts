@@ -15,7 +15,7 @@ import {
   parsePayment,
   signAgain,
   signBriefly,
-  signPayment,
+  signPayments,
   type SolanaPayment,
 } from './solana/transaction.ts'
 import type { SignedPayment } from '../src/networks/signed-payment.ts'
@@ -161,9 +161,9 @@ describe('on SOLANA', () => {
     unitPrice: 7n,
   }
   const signed = (payment: Partial<SolanaPayment>) =>
-    signPayment(
+    signPayments(
       hotWallet,
-      { from: hotWallet.address, to: here, units: 500_000n, memo: null, ...payment },
+      [{ from: hotWallet.address, to: here, units: 500_000n, memo: null, ...payment }],
       terms,
     ).raw_transaction
   const asked = (raw_transaction: Buffer, changes: Partial<SignedPayment> = {}) =>

@@ -163,6 +163,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '012.do.no-limits-of-customers.sql',
       '013.do.marks-of-withdrawals.sql',
       '014.do.neutral-names.sql',
+      '015.do.signatures-of-lanes.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(

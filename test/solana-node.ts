@@ -2,8 +2,8 @@
  * A node of SOLANA for tests: the real runtime with its programs (litesvm) behind the JSON-RPC that a node has.
  *
  * What the runtime lacks is made up for here: a pool of transactions that wait for a block, blocks, finality, signatures by
- * account, whether a transaction's block hash or durable nonce is live, and that a failed transaction on a durable nonce moves
- * the nonce and pays its fee, as on the main network (litesvm leaves the nonce as it was).
+ * account, whether a transaction's block hash or durable nonce is live, and that a transaction on a durable nonce moves the nonce
+ * to the hash of the block before, also where it fails (litesvm moves it to a hash of the old value, or not at all).
  *
  * Blocks are made by `mine` alone, or by the request `test_mine` of another process.
  */
@@ -102,6 +102,8 @@ export class SolanaNode {
   /** Of the accounts that were written since the first block. A copy of the whole state for each block took most of the time. */
   private versions = new Map<Address, Version[]>()
   private hashes: string[] = []
+  /** By slot, the hash of the block before: the one that moves nonces. */
+  private parents = new Map<bigint, string>()
   private server = createServer()
   readonly bank: SolanaSigner = signerOfSeed(randomBytes(32))
 
@@ -183,9 +185,9 @@ export class SolanaNode {
   mine(blocks = 1): void {
     for (let made = 0; made < blocks; made++) {
       this.svm.warpToSlot(this.slot + 1n)
+      this.parents.set(this.slot, this.svm.latestBlockhash())
       for (const [signature, raw] of this.pool) {
         this.pool.delete(signature)
-        this.nextHash()
         this.execute(signature, raw)
       }
       this.nextHash()
@@ -269,7 +271,7 @@ export class SolanaNode {
     )
       return
     const nonceAccount = this.nonceAccountOf(raw)
-    if (isFailed && nonceAccount !== undefined) this.moveNonce(nonceAccount)
+    if (nonceAccount !== undefined) this.moveNonce(nonceAccount)
     const after = this.balances(accounts)
     this.made.push({
       signature,
@@ -384,6 +386,13 @@ export class SolanaNode {
     ])
   }
 
+  /** Makes a wallet's account of a token, at the bank's cost. */
+  open(program: Address, mint: Address, owner: Address): Address {
+    const account = associatedOf(owner, mint, program)
+    this.run([createAssociated(program, { payer: this.bank.address, account, owner, mint })])
+    return owner
+  }
+
   /** Freezes a wallet's account of a token. */
   freeze(program: Address, mint: Address, wallet: Address): void {
     this.run([
@@ -458,6 +467,7 @@ export class SolanaNode {
       }
       case 'getBlock':
         return {
+          previousBlockhash: this.parents.get(BigInt(params[0] as number)),
           transactions: this.made.filter(({ slot }) => slot === BigInt(params[0] as number)).map(shownOf),
         }
       case 'getSignatureStatuses':

@@ -1568,6 +1568,7 @@ const wanted = (amount: string, destination_address: string): Withdrawal => ({
   asset: 'LTC',
   amount,
   destination_address,
+  fee: '0',
   fiat_account_id: null,
   memo: null,
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { outputScriptOf } from '../../src/contract/addresses/addresses.ts'
 import type { BroadcastWithdrawal, PaymentStatus, Withdrawal } from '../../src/networks/network.ts'
 import { decimalOf, minorOf } from './amounts.ts'
+import { partOf, type FeeShare } from '../kit/fee-share.ts'
 import { decode } from './decode.ts'
 import type { BitcoinWallet, WalletTransaction } from './wallet.ts'
 
@@ -9,24 +10,12 @@ import type { BitcoinWallet, WalletTransaction } from './wallet.ts'
 
 export type PaymentTarget = Pick<Withdrawal, 'amount' | 'destination_address'>
 
-/** One of `of` payments that share a fee: `rank` is its place, from 0. A payment with a rank below 0 pays none of the fee. */
-export interface FeeShare {
-  of: number
-  rank: number
-}
 export const WHOLE_FEE: FeeShare = { of: 1, rank: 0 }
 
 export const shareAmong = (indexes: string[], index: string): FeeShare => ({
   of: indexes.length,
   rank: indexes.indexOf(index),
 })
-
-/** A payment's part of a fee, in minor units. All parts add up to the fee, to the last unit. */
-export function partOf(fee: bigint, { of, rank }: FeeShare): bigint {
-  if (rank < 0) return 0n
-  const upTo = (count: number) => (fee * BigInt(count)) / BigInt(of)
-  return upTo(rank + 1) - upTo(rank)
-}
 
 /**
  * The indexes of the outputs that pay a target, in their order. They are read from the transaction's own bytes, because the

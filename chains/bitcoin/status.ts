@@ -9,6 +9,7 @@ import type {
 } from '../../src/networks/network.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import { selectPayees, type Payees } from '../../src/networks/network-transactions.ts'
+import type { FeeShare } from '../kit/fee-share.ts'
 import { decode, isAsked, splitOutpoint, type Outpoint } from './decode.ts'
 import {
   walletBytesOf,
@@ -18,7 +19,6 @@ import {
   paymentsTo,
   shareAmong,
   WHOLE_FEE,
-  type FeeShare,
   type PaymentTarget,
 } from './payments.ts'
 import {

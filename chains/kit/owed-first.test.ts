@@ -26,7 +26,7 @@ const moneyOf = (own: number, token: number): Money => ({
   wallet: 'the hot wallet',
 })
 const withdrawalOf = (age: number, asset: string, amount: number, customer_id = 'somebody'): Withdrawal => ({
-  ...{ customer_id, profile_id: 'one', network: 'ETHEREUM', fiat_account_id: null, memo: null },
+  ...{ customer_id, profile_id: 'one', network: 'ETHEREUM', fee: '0', fiat_account_id: null, memo: null },
   ...{
     transfer_id: String(age).padStart(3, '0'),
     asset,

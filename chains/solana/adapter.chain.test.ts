@@ -21,14 +21,16 @@ import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { isFrozen, postSweep } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
 import { transaction } from '../../src/db/database.ts'
+import { PLATFORM_ID } from '../../src/db/ids.ts'
+import { usdPrices } from '../../src/money/records/usd-prices.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
 import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
-import type { Networks, Signing } from '../../src/networks/network.ts'
+import type { Networks, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { solanaAdapter, type SolanaConfig } from './adapter.ts'
 import { associatedOf, TOKEN, TOKEN_2022, transferSol } from './instructions.ts'
 import { laneAccounts } from './lanes.ts'
 import { signerOfSeed } from './keys.ts'
-import { parse, parsePayment, paymentIn, signPayment } from './transaction.ts'
+import { feeOf, parse, parsePayment, paymentIn, signPayments } from './transaction.ts'
 import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 let service: TestService
@@ -97,6 +99,10 @@ async function prepare(wallet: Pick<Wallet, 'adapter' | 'node'>): Promise<void> 
   }
   throw new Error('the lanes are not made')
 }
+
+/** A wallet with an account of USDC: its rent costs nobody anything. */
+const holderOfUsdc = ({ node, mints }: Pick<Wallet, 'node' | 'mints'>) =>
+  node.open(TOKEN, mints.USDC, newAddress())
 
 const withdraw = (
   customer: TestCustomer,
@@ -183,15 +189,17 @@ async function requirePaid(wallet: Wallet, customer: TestCustomer, one: Transfer
 /** Signs one withdrawal in a transaction that is rolled back. */
 async function sign(
   { adapter }: Pick<Wallet, 'adapter'>,
-  wanted: { asset: string; amount: string; destination_address: string },
+  wanted: Pick<Withdrawal, 'asset' | 'amount' | 'destination_address'> & Partial<Withdrawal>,
 ): Promise<Signing> {
   let signing: Signing | undefined
   const undone = new Error('undone')
   await transaction(service.db, async (tx) => {
     const ids = { customer_id: randomUUID(), transfer_id: randomUUID(), profile_id: randomUUID() }
-    ;[signing] = await adapter.sign(tx, [
-      { ...ids, ...wanted, network: 'SOLANA', fiat_account_id: null, memo: null },
-    ])
+    ;[signing] = await adapter.sign(
+      tx,
+      [{ ...ids, fee: '1', ...wanted, network: 'SOLANA', fiat_account_id: null, memo: null }],
+      await usdPrices(tx, true),
+    )
     throw undone
   }).catch((error: unknown) => {
     if (error !== undone) throw error
@@ -215,12 +223,11 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       }
       const [first] = await drop()
       await drop()
-      node.unitPrice = 2_000n
       const sent = [...(await drop()), ...(await drop()), ...(await drop()), ...(await drop())]
       const replacement = sent.find((raw) => !raw.equals(first!))!
       const [old, raised] = [parsePayment(first!), parsePayment(replacement)]
       expect({ ...raised, unitPrice: 0n }).toEqual({ ...old, unitPrice: 0n })
-      expect([old.unitPrice, raised.unitPrice]).toEqual([1_000n, 2_000n])
+      expect(raised.unitPrice).toBe(old.unitPrice + old.unitPrice / 2n + 1n)
       // The first bytes come back: the network makes one of the two.
       node.pool.set(parse(first!).hash, first!)
       node.pool.set(parse(replacement).hash, replacement)
@@ -233,45 +240,50 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     await wallet.node.stop()
   })
 
-  test('a payment that fails on the chain is refunded once, and its fee is posted', async () => {
-    const customer = await newCustomer(service)
-    let wallet!: Wallet
-    const books = await withBooks(async () => {
-      wallet = await newWallet({ SOL: '10', USDC: '100', PYUSD: '100' })
-      const { node, mints } = wallet
-      const to = newAddress()
-      for (const [asset, program] of [
-        ['USDC', TOKEN],
-        ['PYUSD', TOKEN_2022],
-      ] as const)
-        node.mint(program, mints[asset], to, 1n)
-      const created = [await withdraw(customer, 'USDC', '1', to), await withdraw(customer, 'PYUSD', '1', to)]
-      await work(service.db, wallet.networks)
-      const waiting = new Map(node.pool)
-      expect(waiting.size).toBe(2)
-      node.pool.clear()
-      node.freeze(TOKEN, mints.USDC, to)
-      node.freeze(TOKEN_2022, mints.PYUSD, to)
-      node.pool = waiting
-      node.mine()
-      await settleAll(wallet)
-      for (const one of created) expect(await readTransfer(customer, one)).toMatchObject({ status: 'FAILED' })
-      expect(node.made.filter(isPayout(wallet)).map(({ err }) => err !== null)).toEqual([true, true])
-      // Right away it is refused: the account is frozen.
-      const refused = await withdraw(customer, 'USDC', '1', to)
-      await settleAll(wallet)
-      expect(await readTransfer(customer, refused)).toMatchObject({
-        status: 'FAILED',
-        status_details: {
-          invalid_destination_address: { message: 'its account of USDC is frozen by the issuer' },
-        },
+  test.each([
+    ['USDC', TOKEN],
+    ['PYUSD', TOKEN_2022],
+  ] as const)(
+    'a payment of %s that makes its transaction fail is refunded once, and the others are signed anew',
+    async (asset, program) => {
+      const customer = await newCustomer(service)
+      let wallet!: Wallet
+      const books = await withBooks(async () => {
+        wallet = await newWallet({ SOL: '10', USDC: '100', PYUSD: '100' })
+        const { node, mints } = wallet
+        const to = node.open(program, mints[asset], newAddress())
+        const [before, frozen, after] = [
+          await withdraw(customer, 'SOL', '1'),
+          await withdraw(customer, asset, '1', to),
+          await withdraw(customer, 'USDC', '2', holderOfUsdc(wallet)),
+        ]
+        await work(service.db, wallet.networks)
+        const waiting = new Map(node.pool)
+        expect(waiting.size).toBe(1)
+        node.pool.clear()
+        node.freeze(program, mints[asset], to)
+        node.pool = waiting
+        node.mine()
+        await settleAll(wallet)
+        expect(await readTransfer(customer, frozen)).toMatchObject({ status: 'FAILED' })
+        for (const one of [before, after]) await requirePaid(wallet, customer, one)
+        expect(node.made.filter(isPayout(wallet)).map(({ err }) => err !== null)).toEqual([true, false])
+        // Right away it is refused: the account is frozen.
+        const refused = await withdraw(customer, asset, '1', to)
+        await settleAll(wallet)
+        expect(await readTransfer(customer, refused)).toMatchObject({
+          status: 'FAILED',
+          status_details: {
+            invalid_destination_address: { message: `its account of ${asset} is frozen by the issuer` },
+          },
+        })
+        await service.owner.query('delete from failed_transactions')
+        await service.owner.query('delete from freezes')
       })
-      await service.owner.query('delete from failed_transactions')
-      await service.owner.query('delete from freezes')
-    })
-    await requireAgreement(wallet, books)
-    await wallet.node.stop()
-  })
+      await requireAgreement(wallet, books)
+      await wallet.node.stop()
+    },
+  )
 
   test.each(['alone', 'agrees', 'disagrees'] as const)(
     'one node that says a payment failed, and a second: %s',
@@ -327,9 +339,9 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       node.pool.clear()
       const elsewhere = newAddress()
       const { nonceAccount, nonce } = parsePayment(kept!)
-      const foreign = signPayment(
+      const foreign = signPayments(
         hotWallet,
-        { from: hotWallet.address, to: elsewhere, units: 500_000_000n, memo: null },
+        [{ from: hotWallet.address, to: elsewhere, units: 500_000_000n, memo: null }],
         { nonceAccount, nonce, unitLimit: 10_000, unitPrice: 0n },
       )
       node.pool.set(foreign.crypto_tx_hash, foreign.raw_transaction)
@@ -364,30 +376,45 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     const books = await withBooks(async () => {
       wallet = await newWallet({ SOL: '10' }, { lanes: 2 })
       const { node } = wallet
-      const one = await withdraw(customer, 'SOL', '1')
+      const [lane] = laneAccounts({ hotWallet: wallet.hotWallet, lanes: 1 })
+      // More than are looked at in one round.
+      for (let count = 0; count < 450; count++) node.run([transferSol(node.bank.address, lane!.account, 0n)])
+      const [one, two] = [
+        await withdraw(customer, 'SOL', '1'),
+        await withdraw(await newCustomer(service), 'SOL', '1.5'),
+      ]
       await work(service.db, wallet.networks)
       node.mine()
       const hash = (await keptOf(service.db, one)).crypto_tx_hash
+      expect(await keptOf(service.db, two)).toMatchObject({ crypto_tx_hash: hash })
       // As an older backup has it: not signed yet.
-      await service.owner.query('delete from outgoing_transfers where transfer_id = $1', [one.id])
+      await service.owner.query('delete from outgoing_transfers where transfer_id in ($1, $2)', [
+        one.id,
+        two.id,
+      ])
       await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
       await service.owner.query(
-        `update solana_lanes set used_nonce = null, checked_nonce = null, checked_signature = null`,
+        `update solana_lanes set used_nonce = null, used_by = '{}', checked_nonce = null, checked_signature = null`,
       )
       // The other lane may not sign either: this one may have paid any withdrawal. Nor may it with fewer lanes than before.
       const fewer = solanaAdapter({ ...wallet.config, lanes: 1 }, service.db)
       const wanted = { asset: 'SOL', amount: '2', destination_address: newAddress() }
-      for (const adapter of [wallet.adapter, fewer])
-        expect(await sign({ adapter }, wanted)).toMatchObject({ reason: { code: 'UNKNOWN_SPENDS' } })
+      expect(await sign(wallet, wanted)).toMatchObject({ reason: { code: 'NODE_BEHIND' } })
       const other = await newCustomer(service)
       const fresh = await withdraw(other, 'SOL', '2')
       for (let count = 0; count < 3; count++) await step(wallet)
+      for (const adapter of [wallet.adapter, fewer])
+        expect(await sign({ adapter }, wanted)).toMatchObject({ reason: { code: 'UNKNOWN_SPENDS' } })
       expect(await keptOf(service.db, one)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
       expect(await keptOf(service.db, fresh)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
-      await markWithdrawalPaid(service.db, wallet.networks, one.id, hash, TEST_ORIGIN)
+      for (const { id } of [one, two])
+        await markWithdrawalPaid(service.db, wallet.networks, id, hash, TEST_ORIGIN)
       await settleAll(wallet)
       await requirePaid(wallet, customer, one)
       await requirePaid(wallet, other, fresh)
+      expect(node.lamportsOf(two.destination_address as Address)).toBe(1_500_000_000n)
+      const { rows } = await service.db.query('select status from transfers where id = $1', [two.id])
+      expect(rows).toEqual([{ status: 'COMPLETED' }])
       expect(node.made.filter(isPayout(wallet))).toHaveLength(2)
     })
     await requireAgreement(wallet, books)
@@ -535,10 +562,67 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     const memos = []
     for (const one of created) {
       expect(await readTransfer(customer, one)).toMatchObject({ status: 'COMPLETED' })
-      memos.push(parsePayment((await keptOf(service.db, one)).raw_transaction!).memo)
+      memos.push(parsePayment((await keptOf(service.db, one)).raw_transaction!).transfers[0]!.memo)
     }
     expect(memos).toEqual(['Bursar', '3440566070'])
     await node.stop()
+  })
+
+  test('a payment that no block takes offers half as much more each time, up to the ceiling, and then says so', async () => {
+    const customer = await newCustomer(service)
+    const wallet = await newWallet(
+      { SOL: '10', USDC: '10' },
+      { stuckAfterMs: 0, feeFloor: '0.00001', feeCeiling: '0.000015' },
+    )
+    const { node } = wallet
+    // The node says that nothing costs anything, as it does of an account that nobody else writes to.
+    node.unitPrice = 0n
+    const both = [
+      await withdraw(customer, 'SOL', '1'),
+      await withdraw(customer, 'USDC', '1', holderOfUsdc(wallet)),
+    ]
+    const fees: bigint[] = []
+    for (let count = 0; count < 12; count++) {
+      await work(service.db, wallet.networks)
+      fees.push(...[...node.pool.values()].map((raw) => feeOf(parsePayment(raw))))
+      node.pool.clear()
+    }
+    const rising = [...new Set(fees)]
+    expect(rising[0]).toBeGreaterThan(9_990n)
+    expect(rising.at(-1)).toBeGreaterThan(29_900n)
+    expect(rising.at(-1)).toBeLessThanOrEqual(30_000n)
+    expect(rising).toHaveLength(5)
+    for (const one of both)
+      expect(await keptOf(service.db, one)).toMatchObject({
+        waiting_code: 'FEE_ABOVE_CEILING',
+        waiting_detail: expect.stringContaining('offers all of fee_ceiling, 0.000015 SOL') as string,
+      })
+    await settleAll(wallet)
+    for (const one of both) await requirePaid(wallet, customer, one)
+    await node.stop()
+  })
+
+  test('rent that the withdrawal has not paid for is not paid: a recipient could close its account after the order', async () => {
+    const wallet = await newWallet({ SOL: '10', USDC: '100' })
+    const wanted = { asset: 'USDC', amount: '5', destination_address: newAddress() }
+    expect(await sign(wallet, { ...wanted, fee: '0.1' })).toMatchObject({
+      outcome: 'REFUSED',
+      refusal: {
+        status_details: {
+          max_rent_exceeded: {
+            message: expect.stringMatching(/^the rent of the recipient's account, 0.00203928 SOL,/) as string,
+            destination_address: wanted.destination_address,
+          },
+        },
+      },
+    })
+    expect(await sign(wallet, { ...wanted, fee: '1' })).toMatchObject({ outcome: 'SIGNED' })
+    expect(await sign(wallet, { ...wanted, fee: '0', customer_id: PLATFORM_ID })).toMatchObject({
+      outcome: 'SIGNED',
+    })
+    wallet.node.mint(TOKEN, wallet.mints.USDC, wanted.destination_address, 1n)
+    expect(await sign(wallet, { ...wanted, fee: '0' })).toMatchObject({ outcome: 'SIGNED' })
+    await wallet.node.stop()
   })
 
   test('strangers who send dust to a lane stop nothing', async () => {
@@ -551,7 +635,10 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       await step(wallet)
       for (let count = 0; count < 150; count++)
         wallet.node.run([transferSol(wallet.node.bank.address, lane!.account, BigInt(count + 1))])
+      wallet.node.calls = []
       await settleAll(wallet)
+      // Nobody looks at what strangers do with the account: its value is the one that our own payment has left.
+      expect(wallet.node.calls).not.toContain('getSignaturesForAddress')
       for (const one of created) await requirePaid(wallet, customer, one)
       expect(wallet.adapter.refusesDestination!(lane!.account)).toMatch('it is a nonce account')
     })
@@ -620,19 +707,29 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     await wallet.node.stop()
   })
 
-  test('many withdrawals are paid over 16 lanes', async () => {
+  test('many withdrawals are paid in few transactions', async () => {
     const customer = await newCustomer(service)
     let wallet!: Wallet
     const books = await withBooks(async () => {
       wallet = await newWallet({ SOL: '1000', USDC: '1000' }, { lanes: 16 })
       const created = []
       for (let count = 0; count < QUEUED; count++)
-        created.push(await withdraw(customer, count % 2 === 0 ? 'SOL' : 'USDC', '1'))
+        created.push(
+          count % 2 === 0
+            ? await withdraw(customer, 'SOL', '1')
+            : await withdraw(customer, 'USDC', '1', holderOfUsdc(wallet)),
+        )
       const began = performance.now()
+      wallet.node.calls = []
       await settleAll(wallet)
-      console.log(`${QUEUED} withdrawals in ${Math.round(performance.now() - began)} ms`)
+      const calls = wallet.node.calls.length
+      console.log(`${QUEUED} withdrawals in ${Math.round(performance.now() - began)} ms by ${calls} calls`)
       for (const one of created) await requirePaid(wallet, customer, one)
-      expect(wallet.node.made.filter(isPayout(wallet))).toHaveLength(QUEUED)
+      const paid = wallet.node.made
+        .filter(isPayout(wallet))
+        .map(({ raw }) => parsePayment(raw).transfers.length)
+      expect(paid.reduce((sum, count) => sum + count)).toBe(QUEUED)
+      expect(paid.length).toBeLessThan(QUEUED / 10)
     })
     await requireAgreement(wallet, books)
     await wallet.node.stop()

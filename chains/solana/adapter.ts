@@ -14,12 +14,13 @@ import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, newestSlot } from './deposit-scan.ts'
 import { refusesDestination } from './destinations.ts'
 import type { SolanaSigner } from './keys.ts'
+import { least } from './fees.ts'
 import { makeLanes } from './make-lanes.ts'
 import { status } from './network-status.ts'
 import { claimTransaction, movedBy } from './operators.ts'
 import { checkStatus, usedBy } from './payment-status.ts'
 import { broadcast, estimateFee, replace } from './send.ts'
-import { sign } from './sign.ts'
+import { PAYMENTS_MAX, sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
@@ -33,6 +34,8 @@ export interface SolanaConfig extends SweepWorthConfig {
   hotWallet: SolanaSigner
   /** The most that a payment costs, a decimal string of SOL; the rent of a recipient's account comes on top. */
   feeCeiling: string
+  /** The least that a payment offers, a decimal string of SOL; by default `FEE_FLOOR`, or the ceiling where that is less. */
+  feeFloor?: string | undefined
   /** Nonce accounts: as many payments are under way at a time. */
   lanes?: number | undefined
   /** Derives deposit addresses and signs for them, or vouches for those that a worker derives. Without it there are none. */
@@ -48,19 +51,24 @@ export interface SolanaConfig extends SweepWorthConfig {
 }
 
 const POLL_MS = 2_000
-/** A payment is made within seconds, or offers too little. */
-const STUCK_AFTER_MS = 60_000
-const LANES = 16
+/** A payment is in a block within seconds, or offers too little. */
+const STUCK_AFTER_MS = 20_000
+/** Twice what a signature takes: some 80,000 millionths of a lamport for a unit. */
+const FEE_FLOOR = 10_000n
+const LANES = 40
+
+const lamportsIn = (amount: string): bigint => parseAmount(amount, decimalsOf(GAS_ASSET))!
 
 /**
- * Withdrawals and deposits over SOLANA, by a node's JSON-RPC. Each withdrawal is alone in a transaction that begins with a durable nonce: its bytes
- * stay valid until the nonce is used, so that they are broadcast again and again, and of all bytes with one value of a nonce
- * the network makes one at most.
+ * Withdrawals and deposits over SOLANA, by a node's JSON-RPC. A transaction pays many withdrawals and begins with a durable nonce:
+ * its bytes stay valid until the nonce is used, so that they are broadcast again and again, and of all bytes with one value of
+ * a nonce the network makes one at most.
  */
 export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapter {
   const rpc = plainRpc(config.rpcUrl)
   const mints = mintsOf(config.mints ?? {})
   const { depositKey } = config
+  const feeCeiling = lamportsIn(config.feeCeiling)
   const depositKeys = depositKey && 'mnemonic' in depositKey ? depositKeysOf(depositKey.mnemonic) : undefined
   const chain: SolanaChain = {
     mode: config.mode,
@@ -68,7 +76,8 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     second: config.verifyRpcUrl === undefined ? undefined : plainRpc(config.verifyRpcUrl),
     hotWallet: config.hotWallet,
     mints,
-    feeCeiling: parseAmount(config.feeCeiling, decimalsOf(GAS_ASSET))!,
+    feeCeiling,
+    feeFloor: config.feeFloor === undefined ? least(FEE_FLOOR, feeCeiling) : lamportsIn(config.feeFloor),
     lanes: config.lanes ?? LANES,
     withdrawals: config.withdrawals,
     depositKeys,
@@ -80,6 +89,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
   return staleAfterFailures<NetworkAdapter>(chain, {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
+    paysMany: PAYMENTS_MAX,
     asksNode: true,
     async ready() {
       await chain.facts()
@@ -89,11 +99,12 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     review: () => ({ verdict: 'PASS' }),
     refusesDestination: (address) => refusesDestination(chain, address),
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
-    sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
+    sign: (tx, withdrawals, prices) => sign(tx, chain, withdrawals, prices!),
+    comparesFees: true,
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(db, chain, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
-    replace: (_tx, withdrawals) => replace(chain, withdrawals),
+    replace: (tx, withdrawals) => replace(tx, chain, withdrawals),
 
     // Deposits.
     ...(depositKey !== undefined && { newDepositAddress: addressGiver(db, chain, depositKey) }),

@@ -43,6 +43,8 @@ export interface SolanaChain {
   mints: ReadonlyMap<string, Address>
   /** The most that a payment costs, in lamports, without rent. */
   feeCeiling: bigint
+  /** The least that a payment offers, in lamports. */
+  feeFloor: bigint
   lanes: number
   withdrawals: WithdrawalReader
   /** Derives deposit addresses, and signs for them; absent in a process without the words. */

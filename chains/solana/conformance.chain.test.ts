@@ -9,7 +9,7 @@ import { solanaAdapter, type SolanaConfig } from './adapter.ts'
 import { TOKEN } from './instructions.ts'
 import { signerOfSeed } from './keys.ts'
 import { laneAccounts } from './lanes.ts'
-import { signPayment } from './transaction.ts'
+import { signPayments } from './transaction.ts'
 import { withdrawalReader, readerOfWithdrawals } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const LANES = 4
@@ -56,7 +56,7 @@ async function start(): Promise<World> {
         },
         db,
       ),
-    somebody: async () => signerOfSeed(randomBytes(32)).address,
+    somebody: async () => node.open(TOKEN, mint, signerOfSeed(randomBytes(32)).address),
     arrived: async (address, asset) =>
       asset === 'SOL'
         ? formatAmount(node.lamportsOf(address as Address), 9)
@@ -75,9 +75,9 @@ async function start(): Promise<World> {
       const nonceAccount = laneAccounts({ hotWallet, lanes: LANES })[0]!.account
       const found = node.svm.getAccount(nonceAccount)
       if (!found.exists) throw new Error('the lane is not made')
-      const { crypto_tx_hash, raw_transaction } = signPayment(
+      const { crypto_tx_hash, raw_transaction } = signPayments(
         hotWallet,
-        { from: hotWallet.address, to: to as Address, units: unitsOf('SOL', amount), memo: null },
+        [{ from: hotWallet.address, to: to as Address, units: unitsOf('SOL', amount), memo: null }],
         { nonceAccount, nonce: base58.encode(found.data.slice(40, 72)), unitLimit: 10_000, unitPrice: 0n },
       )
       node.pool.set(crypto_tx_hash, raw_transaction)

@@ -28,6 +28,8 @@ const SolanaSection = Closed({
   hot_wallet_key: Type.Optional(Secret),
   /** The hot wallet's address. With it, a process without the worker does not read the key. */
   hot_wallet_address: Type.Optional(Type.String({ pattern: ADDRESS })),
+  /** The least that a payment offers, in SOL: nodes do not know what blocks are sold for. */
+  fee_floor: Type.Optional(Type.String()),
   /** Nonce accounts of the hot wallet: as many payments are under way at a time. */
   lanes: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
   ...secondNode,
@@ -53,12 +55,14 @@ export const family: Family<SolanaSection> = {
 
 async function connect(opening: Opening, section: SolanaSection): Promise<ConnectedNetwork> {
   const { network, db, mode, signs, withdrawals, areGiven, given } = opening
-  const { fee_ceiling, mints, verify_rpc_url, deposit_key, sweep_cost_max, sweep_minimum } = section
+  const { fee_ceiling, fee_floor, mints, verify_rpc_url, deposit_key, sweep_cost_max, sweep_minimum } =
+    section
   naming(`${network}.mints`, () => mintsOf(mints ?? {}))
   const sweepConfig = { sweepCostMax: sweep_cost_max, sweepMinimum: sweep_minimum }
   naming(network, () => solanaSweepWorth(sweepConfig))
   if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, decimalsOf(GAS_ASSET)) <= SIGNATURE_FEE)
     throw new Error(`${network}.fee_ceiling must be above 0.000005, what the network takes for a signature`)
+  if (fee_floor !== undefined) requireFloor(network, fee_floor, fee_ceiling)
   const rpcUrl = await given.url('rpc_url', section.rpc_url)
   const verifyRpcUrl = verify_rpc_url && (await given.url('verify_rpc_url', verify_rpc_url))
   const hotWallet = await hotWalletOf(opening, section, {
@@ -72,7 +76,16 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
   const depositKey = deposit_key && depositKeyOf(await given.secret('deposit_key', deposit_key), signs)
   const adapter = solanaAdapter(
     {
-      ...{ rpcUrl, verifyRpcUrl, hotWallet, feeCeiling: fee_ceiling, lanes: section.lanes, mints, mode },
+      ...{
+        rpcUrl,
+        verifyRpcUrl,
+        hotWallet,
+        feeCeiling: fee_ceiling,
+        feeFloor: fee_floor,
+        lanes: section.lanes,
+        mints,
+        mode,
+      },
       ...{ withdrawals, depositKey, areGiven, ...sweepConfig },
     },
     db,
@@ -102,6 +115,13 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
   }
 }
 
+function requireFloor(network: string, floor: string, ceiling: string): void {
+  const decimals = decimalsOf(GAS_ASSET)
+  const least = requireAmount(`${network}.fee_floor`, floor, decimals)
+  if (least < SIGNATURE_FEE || least > parseAmount(ceiling, decimals)!)
+    throw new Error(`${network}.fee_floor must be 0.000005 at least, and no more than fee_ceiling`)
+}
+
 const depositKeyOf = (text: string, signs: boolean): DepositKey =>
   naming('SOLANA.deposit_key', () => {
     const key = depositKeyIn(text)
@@ -117,11 +137,15 @@ function disagreementOf(
   mints: Readonly<Record<string, string>> = {},
 ): string | undefined {
   const { network, raw_transaction, asset, amount, memo } = payment
-  const { target, units, mint, program, decimals, madeFor, memo: signedMemo } = parsePayment(raw_transaction)
+  const { transfers } = parsePayment(raw_transaction)
   const facts = findAsset(asset)!.networks[network]!
   const token = mints[asset] ?? facts.contractAddress
   const wanted = canonicalOf(payment) as Address
-  const account = token === undefined ? wanted : associatedOf(wanted, token as Address, program)
+  const accountIn = (program: Address) =>
+    token === undefined ? wanted : associatedOf(wanted, token as Address, program)
+  const paid = transfers.find(({ target, program }) => target === accountIn(program)) ?? transfers[0]!
+  const { target, units, mint, program, decimals, madeFor, memo: signedMemo } = paid
+  const account = accountIn(program)
   return differences([
     ['mint', mint ?? 'none', token ?? 'none'],
     ['recipient', target, account],

@@ -2,9 +2,14 @@ import type { Instruction } from '@solana/kit'
 import type { SolanaChain } from './chain.ts'
 import { lamportsText, GAS_ASSET } from './chain.ts'
 import type { TransactionError } from './node.ts'
-import { feeOf, priceWithin, trialOf } from './transaction.ts'
+import type { BroadcastWithdrawal } from '../../src/networks/network.ts'
+import type { WaitingReason } from '../../src/networks/waiting.ts'
+import { feeOf, paymentIn, priceWithin, trialOf, type ParsedPayment } from './transaction.ts'
 
-/** What a compute unit costs now, in millionths of a lamport: three of four recent blocks took transactions for less. */
+/**
+ * What a compute unit costs now by the node, in millionths of a lamport: three of four recent blocks took transactions of the hot
+ * wallet's account for less. Nobody else writes to it, so this is mostly 0, and `priceFor` has a floor.
+ */
 export async function unitPriceNow({ rpc, hotWallet }: SolanaChain): Promise<bigint> {
   const recent = await rpc.call<{ prioritizationFee: string }[]>('getRecentPrioritizationFees', [
     hotWallet.address,
@@ -14,6 +19,10 @@ export async function unitPriceNow({ rpc, hotWallet }: SolanaChain): Promise<big
     .sort((a, b) => (a < b ? -1 : 1))
   return prices[Math.floor((prices.length * 3) / 4)] ?? 0n
 }
+
+/** The price that so many payments offer together where the node says that a unit costs this: within floor and ceiling. */
+export const priceFor = (chain: SolanaChain, usual: bigint, limit: number, payments = 1): bigint =>
+  least(larger(usual, priceWithin(chain.feeFloor, limit)), priceMax(chain, limit, payments))
 
 /** Compute units of a payment that was not simulated, with room: making an account takes the most. */
 export const UNITS_TYPICAL = 60_000
@@ -44,4 +53,24 @@ export const aboveCeiling = ({ feeCeiling }: SolanaChain, price: bigint): string
     : undefined
 }
 
-export const priceMax = ({ feeCeiling }: SolanaChain, limit: number): bigint => priceWithin(feeCeiling, limit)
+export const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+export const priceMax = ({ feeCeiling }: SolanaChain, limit: number, payments: number): bigint =>
+  priceWithin(BigInt(payments) * feeCeiling, limit)
+
+export const isAtCeiling = (
+  chain: SolanaChain,
+  { unitPrice, unitLimit, transfers }: ParsedPayment,
+): boolean => unitPrice >= priceMax(chain, unitLimit, transfers.length)
+
+/** Why a payment waits that was replaced until it offered the most that it may. */
+export function tooCheap(
+  chain: SolanaChain,
+  { raw_transaction, replaced }: BroadcastWithdrawal,
+): { reason?: WaitingReason } {
+  const payment = replaced.length === 0 ? undefined : paymentIn(raw_transaction)
+  if (payment === undefined || !isAtCeiling(chain, payment)) return {}
+  const detail = `no block has taken the payment, which offers all of fee_ceiling, ${lamportsText(chain.feeCeiling)} ${GAS_ASSET}`
+  return { reason: { code: 'FEE_ABOVE_CEILING', detail } }
+}

@@ -6,7 +6,7 @@ import { unknownSpends } from '../kit/unknown-spends.ts'
 import { nonceOf, type Accounts } from './accounts.ts'
 import { NETWORK, type SolanaChain } from './chain.ts'
 import { addressWithSeed } from './instructions.ts'
-import { madeTransaction, signaturesOf, type TouchingSignature } from './node.ts'
+import { madeTransactions, noncesLeftIn, signaturesOf, statusesOf, type TouchingSignature } from './node.ts'
 import { parse, type ParsedPayment } from './transaction.ts'
 
 /**
@@ -54,7 +54,7 @@ export async function usedLanes(db: Queryable): Promise<Address[]> {
 /** The lanes while one transaction signs. */
 export interface OpenLanes {
   /** The lanes that may sign, with the values of their nonces. */
-  free: { nonceAccount: Address; nonce: string }[]
+  free: Lane[]
   inFlight: number
   /** Why a lane waits that shows a value which was used before: its node lags. It stops no other. */
   lagging: WaitingReason | undefined
@@ -66,14 +66,27 @@ export interface OpenLanes {
 const PAGES_MAX = 100
 
 interface LaneRow {
-  nonce_account: string
+  nonce_account: Address
+  /** The value that the last known transaction has left: while the account shows it, nobody has used it since. */
   checked_nonce: string | null
   checked_signature: string | null
+  /** The value that a payment was signed on last, and the signatures of that payment and its replacements. */
   used_nonce: string | null
+  used_by: string[]
   acknowledged: string[]
 }
 
-/** Locks the lanes until the transaction ends, and says which of them may sign. `open` are the payments under way. */
+/** A nonce account with its value. */
+interface Lane {
+  nonceAccount: Address
+  nonce: string
+}
+
+/**
+ * Locks the lanes until the transaction ends, and says which of them may sign. `open` are the payments under way. A lane whose
+ * value is the one that its own last payment has left is known: what strangers do with the account, which is to name it or to
+ * send it lamports, changes no value and is not looked at.
+ */
 export async function openLanes(
   tx: Transaction,
   chain: SolanaChain,
@@ -88,33 +101,62 @@ export async function openLanes(
     tx,
     values.map(({ nonceAccount }) => nonceAccount),
   )
-  const changed = values.filter(({ nonceAccount, nonce }) => rows.get(nonceAccount)!.checked_nonce !== nonce)
-  const touching = new Map(
-    await Promise.all(
-      changed.map(async ({ nonceAccount }) => {
-        const { checked_signature } = rows.get(nonceAccount)!
-        return [
-          nonceAccount,
-          await signaturesOf(chain.rpc, nonceAccount, checked_signature, PAGES_MAX),
-        ] as const
-      }),
+  const isInFlight = ({ nonceAccount, nonce }: Lane) =>
+    open.some((payment) => payment.nonceAccount === nonceAccount && payment.nonce === nonce)
+  const idle = values.filter((lane) => !isInFlight(lane))
+  const lanes: OpenLanes = {
+    free: [],
+    inFlight: values.length - idle.length,
+    lagging: undefined,
+    blocked: undefined,
+  }
+  const changed = idle.filter(({ nonceAccount, nonce }) => rows.get(nonceAccount)!.checked_nonce !== nonce)
+  const moved = await movedByOthers(tx, chain, rows, changed)
+  const touching = await Promise.all(
+    moved.map(({ nonceAccount }) =>
+      signaturesOf(chain.rpc, nonceAccount, rows.get(nonceAccount)!.checked_signature, PAGES_MAX),
     ),
   )
-  const lanes: OpenLanes = { free: [], inFlight: 0, lagging: undefined, blocked: undefined }
-  for (const lane of values) {
-    const { nonceAccount, nonce } = lane
-    const row = rows.get(nonceAccount)!
-    if (open.some((payment) => payment.nonceAccount === nonceAccount && payment.nonce === nonce)) {
-      lanes.inFlight += 1
-      continue
-    }
-    if (touching.has(nonceAccount))
-      lanes.blocked ??= await unknownSpend(tx, chain, row, nonce, touching.get(nonceAccount))
-    const lag = usedBefore(row, nonce)
+  for (const [index, { nonceAccount, nonce }] of moved.entries())
+    lanes.blocked ??= await unknownSpend(tx, chain, rows.get(nonceAccount)!, nonce, touching[index])
+  for (const { nonceAccount, nonce, signs } of idle) {
+    const lag = usedBefore(rows.get(nonceAccount)!, nonce)
     lanes.lagging ??= lag
-    if (lag === undefined && lane.signs) lanes.free.push({ nonceAccount, nonce })
+    if (lag === undefined && signs) lanes.free.push({ nonceAccount, nonce })
   }
   return lanes
+}
+
+/**
+ * Those of the changed lanes whose values their own last transactions have not left. What these have left is recorded: the list of
+ * a lane's other transactions begins there.
+ */
+async function movedByOthers(
+  tx: Transaction,
+  { rpc }: SolanaChain,
+  rows: ReadonlyMap<string, LaneRow>,
+  changed: readonly Lane[],
+): Promise<Lane[]> {
+  const own = changed.flatMap(({ nonceAccount }) => rows.get(nonceAccount)!.used_by)
+  const final = [...(own.length === 0 ? [] : await statusesOf(rpc, own))].flatMap(([signature, status]) =>
+    status?.confirmationStatus === 'finalized' ? [{ signature, slot: status.slot }] : [],
+  )
+  const left = await noncesLeftIn(
+    rpc,
+    final.map(({ slot }) => slot),
+  )
+  const others: Lane[] = []
+  for (const lane of changed) {
+    const row = rows.get(lane.nonceAccount)!
+    const last = final.find(({ signature }) => row.used_by.includes(signature))
+    const value = last && left.get(last.slot)
+    if (last !== undefined && value !== undefined && row.checked_nonce === row.used_nonce) {
+      Object.assign(row, { checked_nonce: value, checked_signature: last.signature })
+      await keepChecked(tx, row)
+    }
+    if (row.checked_nonce !== lane.nonce) others.push(lane)
+  }
+  return others
 }
 
 /** Locks the rows of nonce accounts until the transaction ends. */
@@ -129,7 +171,7 @@ export async function lockLanes(
   )
   const { rows } = await tx.query<LaneRow>(
     `
-    select nonce_account, checked_nonce, checked_signature, used_nonce, acknowledged
+    select nonce_account, checked_nonce, checked_signature, used_nonce, used_by, acknowledged
     from solana_lanes
     where network = $1 and nonce_account = any ($2)
     order by nonce_account
@@ -149,7 +191,7 @@ const usedBefore = ({ nonce_account, used_nonce }: LaneRow, nonce: string): Wait
     : undefined
 
 /** Most transactions of strangers that are looked at in one round of signing. The next round goes on after them. */
-const STRANGERS_MAX = 100
+const STRANGERS_MAX = 400
 
 /**
  * Why nothing may be signed: a lane was used by a transaction that this database does not know. It may have paid what is
@@ -162,31 +204,36 @@ async function unknownSpend(
   nonce: string,
   touching: TouchingSignature[] | undefined,
 ): Promise<WaitingReason | undefined> {
-  const account = row.nonce_account as Address
+  const account = row.nonce_account
   if (touching === undefined) return unknownSpends(`more than ${PAGES_MAX},000 transactions of ${account}`, 0)
   // The value has moved, so that the transaction that moved it must be among them.
   if (touching.length === 0)
     return nodeBehind(`the node does not show the transaction that moved nonce account ${account}`)
-  const oldestFirst = touching.toReversed()
   const known = await selectPayees(
     tx,
     NETWORK,
-    oldestFirst.map(({ signature }) => signature),
+    touching.map(({ signature }) => signature),
   )
-  let strangers = 0
-  for (const { signature, err } of oldestFirst) {
-    // A failed transaction has paid nothing. It has moved the nonce, and its fee is missing in custody.
-    if (err !== null || known.has(signature) || row.acknowledged.includes(signature)) continue
-    // Anybody may send lamports to the account, and many times; only the wallet's own signature uses it.
-    if (strangers++ === STRANGERS_MAX)
-      return nodeBehind(`transactions of strangers with ${account} are looked at`)
-    const made = await madeTransaction(chain.rpc, signature)
-    if (made === undefined) return nodeBehind(`the node does not show transaction ${signature} of ${account}`)
-    if (parse(made.raw).nonceAccount === account)
-      return unknownSpends(`${signature} of nonce account ${account}`, 0)
-    await keepChecked(tx, account, { checked_nonce: row.checked_nonce, checked_signature: signature })
-  }
-  await keepChecked(tx, account, { checked_nonce: nonce, checked_signature: touching[0]!.signature })
+  // A failed transaction has paid nothing. It has moved the nonce, and its fee is missing in custody.
+  const strangers = touching
+    .filter(
+      ({ signature, err }) => err === null && !known.has(signature) && !row.acknowledged.includes(signature),
+    )
+    .map(({ signature }) => signature)
+    .reverse()
+  const looked = strangers.slice(0, STRANGERS_MAX)
+  const made = await madeTransactions(chain.rpc, looked)
+  // Anybody may name the account, and many times; only the wallet's own signature uses it.
+  const end = made.findIndex((shown) => shown === undefined || parse(shown.raw).nonceAccount === account)
+  const seen = end < 0 ? looked.length : end
+  if (seen > 0) await keepChecked(tx, { ...row, checked_signature: looked[seen - 1]! })
+  if (end >= 0)
+    return made[end] === undefined
+      ? nodeBehind(`the node does not show transaction ${looked[end]} of ${account}`)
+      : unknownSpends(`${looked[end]} of nonce account ${account}`, 0)
+  if (strangers.length > looked.length)
+    return nodeBehind(`transactions of strangers with ${account} are looked at`)
+  await keepChecked(tx, { ...row, checked_nonce: nonce, checked_signature: touching[0]!.signature })
   return undefined
 }
 
@@ -194,34 +241,65 @@ const nodeBehind = (detail: string): WaitingReason => ({ code: 'NODE_BEHIND', de
 
 async function keepChecked(
   tx: Transaction,
-  account: Address,
-  { checked_nonce, checked_signature }: Pick<LaneRow, 'checked_nonce' | 'checked_signature'>,
+  {
+    nonce_account,
+    checked_nonce,
+    checked_signature,
+  }: Pick<LaneRow, 'nonce_account' | 'checked_nonce' | 'checked_signature'>,
 ): Promise<void> {
   await tx.query(
     'update solana_lanes set checked_nonce = $3, checked_signature = $4 where network = $1 and nonce_account = $2',
-    [NETWORK, account, checked_nonce, checked_signature],
+    [NETWORK, nonce_account, checked_nonce, checked_signature],
   )
 }
 
-/** Writes that a value of a nonce was given to a payment. */
+/** Writes that values of nonces were given to transactions; null for the transaction that makes the account. */
 export async function keepUsed(
   tx: Transaction,
-  used: readonly { nonceAccount: Address; nonce: string }[],
+  used: readonly { nonceAccount: Address; nonce: string | null; signature: string }[],
 ): Promise<void> {
   await tx.query(
     `
-    update solana_lanes l set used_nonce = u.nonce
-    from unnest($2::text[], $3::text[]) as u (account, nonce)
+    update solana_lanes l set used_nonce = u.nonce, used_by = array[u.signature]
+    from unnest($2::text[], $3::text[], $4::text[]) as u (account, nonce, signature)
     where l.network = $1 and l.nonce_account = u.account`,
-    [NETWORK, used.map(({ nonceAccount }) => nonceAccount), used.map(({ nonce }) => nonce)],
+    [
+      NETWORK,
+      used.map(({ nonceAccount }) => nonceAccount),
+      used.map(({ nonce }) => nonce),
+      used.map(({ signature }) => signature),
+    ],
   )
 }
 
-/** Acknowledges a transaction of a lane that was signed without this database: it does not block the lane any more. */
-export async function acknowledgeOn(tx: Transaction, account: Address, hash: string): Promise<void> {
-  await lockLanes(tx, [account])
+/** Writes that a payment was signed again on its value of a nonce. */
+export async function keepReplaced(
+  tx: Transaction,
+  { nonceAccount, nonce }: Lane,
+  signature: string,
+): Promise<void> {
+  await tx.query(
+    `update solana_lanes set used_by = array_append(used_by, $4)
+     where network = $1 and nonce_account = $2 and used_nonce = $3`,
+    [NETWORK, nonceAccount, nonce, signature],
+  )
+}
+
+/**
+ * Acknowledges a transaction of a lane that was signed without this database: it does not block the lane any more. Where it
+ * follows the last known one, what it has left is known, too.
+ */
+export async function acknowledgeOn(
+  tx: Transaction,
+  { rpc }: Pick<SolanaChain, 'rpc'>,
+  { nonceAccount, nonce }: Lane,
+  { hash, slot }: { hash: string; slot: string },
+): Promise<void> {
+  const row = (await lockLanes(tx, [nonceAccount])).get(nonceAccount)!
+  const left = row.checked_nonce === nonce ? (await noncesLeftIn(rpc, [slot])).get(slot) : undefined
+  if (left !== undefined) return keepChecked(tx, { ...row, checked_nonce: left, checked_signature: hash })
   await tx.query(
     `update solana_lanes set acknowledged = array_append(acknowledged, $3) where network = $1 and nonce_account = $2`,
-    [NETWORK, account, hash],
+    [NETWORK, nonceAccount, hash],
   )
 }

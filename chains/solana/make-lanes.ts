@@ -17,7 +17,7 @@ import {
 import { nonceOf, readAccounts, type Accounts } from './accounts.ts'
 import { feeIn, GAS_ASSET, lamportsText, NETWORK, type SolanaChain } from './chain.ts'
 import { makeNonceAccount } from './instructions.ts'
-import { laneAccounts, sweepAccounts } from './lanes.ts'
+import { keepUsed, laneAccounts, lockLanes, sweepAccounts } from './lanes.ts'
 import { madeTransaction, statusesOf } from './node.ts'
 import { send } from './send.ts'
 import { parse, SIGNATURE_FEE, signBriefly } from './transaction.ts'
@@ -83,6 +83,8 @@ async function signMissing(
     const amount = lamportsText(rentOfNonce)
     const isKept = await unlessTaken(db, NETWORK, isFrozen, async (tx) => {
       await insertSweep(tx, NETWORK, { ...made, amount }, bytes)
+      await lockLanes(tx, [address])
+      await keepUsed(tx, [{ nonceAccount: address, nonce: null, signature: bytes.crypto_tx_hash }])
       return true
     })
     if (isKept) signed += 1

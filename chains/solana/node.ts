@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { base58 } from '@scure/base'
 import type { Address } from '@solana/addresses'
-import type { BitcoinRpc } from '../kit/json-rpc.ts'
+import { RpcError, type BitcoinRpc } from '../kit/json-rpc.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 
 /** A node's JSON-RPC. Every number in a reply is a string, as the node wrote it: lamports stay exact. */
@@ -12,14 +14,22 @@ export type TransactionError =
   | string
   | { [name: string]: unknown; InstructionError?: [index: string, error: string | { Custom?: string }] }
 
-/** What failed, by its name. Of an instruction also its index, and the number where its program gave one. */
+/**
+ * What failed, by its name. Of an instruction also its index, and the number where its program gave one; of an account its place
+ * in the transaction.
+ */
 export function failureIn(err: NonNullable<TransactionError>): {
   name: string
   index?: number
   code?: string
+  account?: number
 } {
   if (typeof err === 'string') return { name: err }
-  if (err.InstructionError === undefined) return { name: Object.keys(err)[0] ?? 'unknown' }
+  if (err.InstructionError === undefined) {
+    const [[name, what] = ['unknown']] = Object.entries(err)
+    const place = (what as { account_index?: string } | undefined)?.account_index
+    return { name, ...(place !== undefined && { account: Number(place) }) }
+  }
   const [index, error] = err.InstructionError
   return typeof error === 'string'
     ? { name: error, index: Number(index) }
@@ -94,13 +104,50 @@ export async function madeTransaction(
   rpc: SolanaRpc,
   signature: string,
 ): Promise<MadeTransaction | undefined> {
-  const found = await rpc.call<(ShownTransaction & { slot: string }) | null>(
-    'getTransaction',
-    signature,
-    SHOWN,
-  )
+  const found = await rpc.call<FoundTransaction>('getTransaction', signature, SHOWN)
   return found === null ? undefined : madeIn(found, found.slot)
 }
+
+type FoundTransaction = (ShownTransaction & { slot: string }) | null
+
+/** The finalized transactions with these signatures, in few requests; undefined from the first on that the node does not show. */
+export async function madeTransactions(
+  rpc: SolanaRpc,
+  signatures: readonly string[],
+): Promise<(MadeTransaction | undefined)[]> {
+  const found = await rpc.batch<FoundTransaction>(
+    signatures.map((signature) => ['getTransaction', signature, SHOWN]),
+  )
+  return found.map((shown) =>
+    shown === null || shown instanceof RpcError ? undefined : madeIn(shown, shown.slot),
+  )
+}
+
+/**
+ * By slot, the value that a nonce account has after a transaction of that slot has used it: it follows from the hash of the block
+ * before, and an account's moves once in a slot. A slot is absent where the node does not have its block.
+ */
+export async function noncesLeftIn(
+  rpc: SolanaRpc,
+  slots: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const asked = [...new Set(slots)]
+  if (asked.length === 0) return new Map()
+  const options = { ...SHOWN, transactionDetails: 'none', rewards: false }
+  const blocks = await rpc.batch<{ previousBlockhash: string } | null>(
+    asked.map((slot) => ['getBlock', Number(slot), options]),
+  )
+  return new Map(
+    blocks.flatMap((block, index) =>
+      block === null || block instanceof RpcError
+        ? []
+        : [[asked[index]!, durableNonceOf(block.previousBlockhash)] as const],
+    ),
+  )
+}
+
+const durableNonceOf = (blockhash: string): string =>
+  base58.encode(createHash('sha256').update('DURABLE_NONCE').update(base58.decode(blockhash)).digest())
 
 function madeIn({ transaction, meta }: ShownTransaction, slot: string): MadeTransaction | undefined {
   if (meta === null) return undefined

@@ -12,7 +12,7 @@ import { accountsAmong } from './deposit-accounts.ts'
 import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
 import { changesOf, madeTransaction, type MadeTransaction } from './node.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
-import { isSamePayment } from './payment-status.ts'
+import { samePayment } from './payment-status.ts'
 import { parse, paymentIn } from './transaction.ts'
 
 /** A finalized transaction that the hot wallet has signed. Throws an Error that says why it is none. */
@@ -61,11 +61,14 @@ export async function claimTransaction(
   const to = destination_address as Address
   const target = token === undefined ? to : associatedOf(to, token.mint, token.program)
   const wanted = { target, units: onChain(asset, amount), mint: token?.mint }
-  if ((token === undefined && asset !== GAS_ASSET) || !isSamePayment(paid, wanted))
+  const transfer = samePayment(paid, wanted)
+  if ((token === undefined && asset !== GAS_ASSET) || transfer === undefined)
     throw doesNotPay(withdrawal, hash, isItsNonce)
-  const claimed = { raw_transaction: made.raw, crypto_tx_hash: hash }
+  const { transfers } = paid
+  const shared = transfers.length > 1 && { crypto_tx_index: transfer.index, payments: transfers.length }
+  const claimed = { raw_transaction: made.raw, crypto_tx_hash: hash, ...shared }
   if (raw_transaction === null)
-    return { ...claimed, keep: (tx) => acknowledgeOn(tx, paid.nonceAccount, hash) }
+    return { ...claimed, keep: (tx) => acknowledgeOn(tx, chain, paid, { hash, slot: made.slot }) }
   if (!isItsNonce)
     throw new Error(`${hash} has another nonce, and the withdrawal's own transaction may still be made, too`)
   return claimed
@@ -110,13 +113,17 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     .map(([asset, units]) => ({ asset, amount: signedText(asset, units) }))
   if (moved.length === 0 && !isPaidByUs) throw new Error(`${hash} moves nothing of the hot wallet`)
   if (laneAccounts(chain).some(({ account }) => account === shown.nonceAccount))
-    await acknowledgeOn(tx, shown.nonceAccount!, hash)
+    await acknowledgeOn(
+      tx,
+      chain,
+      { nonceAccount: shown.nonceAccount!, nonce: shown.lifetime },
+      { hash, slot: made.slot },
+    )
   const payments = [...lamports]
     .filter(([address, units]) => units > 0n && address !== wallet && !lanes.includes(address))
     .map(([address, units]) => ({ asset: GAS_ASSET, amount: offChain(GAS_ASSET, units), address }))
   const paid = paymentIn(made.raw)
-  const tokenPayments =
-    made.err !== null || paid?.mint === undefined ? [] : await ownerOf(chain, facts.tokens, paid)
+  const tokenPayments = made.err === null && paid ? await paidTokens(chain, facts.tokens, paid) : []
   return {
     moved,
     payments: [...payments, ...tokenPayments],
@@ -124,16 +131,23 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   }
 }
 
-/** The payment of a token, by the wallet whose account got it. */
-async function ownerOf(
+/** The payments of tokens, each by the wallet whose account got it. */
+async function paidTokens(
   chain: SolanaChain,
   tokens: ReadonlyMap<string, { mint: Address }>,
-  paid: NonNullable<ReturnType<typeof paymentIn>>,
+  { transfers }: NonNullable<ReturnType<typeof paymentIn>>,
 ) {
-  const [asset] = [...tokens].find(([, { mint }]) => mint === paid.mint) ?? []
-  if (asset === undefined) return []
-  const owner = tokenAccountOf((await readAccounts(chain.rpc, [paid.target])).get(paid.target))?.owner
-  return owner === undefined ? [] : [{ asset, amount: offChain(asset, paid.units), address: owner }]
+  const owners = await readAccounts(
+    chain.rpc,
+    transfers.map(({ target }) => target),
+  )
+  return transfers.flatMap(({ mint: paid, units, target }) => {
+    const [asset] = [...tokens].find(([, { mint }]) => mint === paid) ?? []
+    const owner = tokenAccountOf(owners.get(target))?.owner
+    return asset === undefined || owner === undefined
+      ? []
+      : [{ asset, amount: offChain(asset, units), address: owner }]
+  })
 }
 
 async function isKnown(tx: Queryable, hash: string): Promise<boolean> {

@@ -19,7 +19,17 @@ import {
   type SignatureStatus,
   type SolanaRpc,
 } from './node.ts'
-import { parse, parsePayment, paymentIn, type ParsedPayment, type ParsedTransaction } from './transaction.ts'
+import { tooCheap } from './fees.ts'
+import { partOf } from '../kit/fee-share.ts'
+import {
+  parse,
+  parsePayment,
+  paymentIn,
+  transferIn,
+  type ParsedPayment,
+  type ParsedTransaction,
+  type ParsedTransfer,
+} from './transaction.ts'
 
 const hashesOf = ({ crypto_tx_hash, replaced }: Pick<BroadcastWithdrawal, 'crypto_tx_hash' | 'replaced'>) => [
   crypto_tx_hash,
@@ -39,6 +49,13 @@ export async function checkStatus(
   )
   // After the signatures: a transaction that is finalized in between is asked about again.
   const accounts = await readAccounts(chain.rpc, nonceAccounts)
+  // Many withdrawals have the same transaction.
+  const shown = new Map<string, ReturnType<typeof madeTransaction>>()
+  const show = (hash: string) => {
+    const made = shown.get(hash) ?? madeTransaction(chain.rpc, hash)
+    shown.set(hash, made)
+    return made
+  }
   return Promise.all(
     withdrawals.map((withdrawal) =>
       judgeAlone(async (): Promise<PaymentStatus> => {
@@ -47,12 +64,13 @@ export async function checkStatus(
           return status ? [{ hash, status }] : []
         })
         const final = known.find(({ status }) => status.confirmationStatus === 'finalized')
-        if (final !== undefined) return outcomeOf(chain, withdrawal, final)
+        if (final !== undefined) return outcomeOf(chain, withdrawal, final, await show(final.hash))
         if (known.length > 0) return { state: 'MINED' }
         const { nonce, nonceAccount, from } = parsePayment(withdrawal.raw_transaction)
         const value = nonceOf(accounts.get(nonceAccount), from)
         // The same bytes again: they are valid as long as the nonce has its value.
-        if (value === undefined || value === nonce) return { state: 'UNKNOWN' }
+        if (value === undefined || value === nonce)
+          return { state: 'UNKNOWN', ...tooCheap(chain, withdrawal) }
         return (await endOfNonce(db, chain, withdrawal)) ?? { state: 'MINED' }
       }),
     ),
@@ -61,19 +79,21 @@ export async function checkStatus(
 
 /**
  * The outcome of a withdrawal whose transaction is finalized. It has failed only where status and transaction both say so, and
- * its nonce has moved: then it can never be made again. It has paid only where the recipient's balance shows it.
+ * its nonce has moved: then it can never be made again. The payment at fault has failed, and the others of the transaction are
+ * signed anew. It has paid only where the recipient's balance shows it.
  */
 async function outcomeOf(
   chain: SolanaChain,
   withdrawal: BroadcastWithdrawal,
   { hash, status }: { hash: string; status: SignatureStatus },
+  made: MadeTransaction | undefined,
 ): Promise<PaymentStatus> {
-  const made = await madeTransaction(chain.rpc, hash)
   if (made === undefined) return { state: 'MINED' }
   const payment = parsePayment(withdrawal.raw_transaction)
+  const transfer = transferIn(payment, withdrawal)
   const shown = parse(made.raw)
   // Of the account that is paid, as a deposit at one of our addresses has it.
-  const index = String(shown.accounts.indexOf(payment.target))
+  const index = String(shown.accounts.indexOf(transfer.target))
   const unresolved = (detail: string): PaymentStatus => ({
     state: 'UNRESOLVED',
     reason: { code: 'UNRESOLVED', detail: `${detail}${RESOLVE}` },
@@ -89,34 +109,71 @@ async function outcomeOf(
     if (value === undefined || value === payment.nonce) return { state: 'MINED' }
     const err = JSON.stringify(made.err)
     const doubt = await doubtOfEnd(chain, hash, made.err)
+    const faulty = faultyIn(payment, shown, made.err)
+    const networkFee = feeIn(made.fee)
     if (doubt !== undefined)
       return {
         state: 'UNRESOLVED',
         reason: doubt,
         crypto_tx_hash: hash,
         crypto_tx_index: index,
-        networkFee: feeIn(made.fee),
+        ...(faulty === transfer && { networkFee }),
       }
+    if (faulty !== transfer) return { state: 'VOID', usedBy: hash }
     return {
       state: 'FAILED',
       refusal: refusedDestination(withdrawal, `the network failed transaction ${hash}: ${err}`),
-      networkFee: feeIn(made.fee),
+      networkFee,
       ...(!walletLackedMoney(shown, made.err) && { byRecipient: true as const }),
     }
   }
   const { lamports, tokens } = changesOf(made, shown.accounts)
-  const arrived = (payment.mint === undefined ? lamports : tokens).get(payment.target) ?? 0n
-  const native = payment.mint === undefined ? payment.units : 0n
-  // What the wallet has lost beyond the payment: the fee, and the rent of the account that was made.
-  const networkFee = feeIn(-(lamports.get(payment.from) ?? 0n) - native)
-  if (arrived !== payment.units)
+  const arrived = (transfer.mint === undefined ? lamports : tokens).get(transfer.target) ?? 0n
+  const networkFee = feeIn(costOfOne(payment, transfer, lamports))
+  if (arrived !== transfer.units)
     return {
       ...unresolved(
-        `${hash} was made, and the recipient's balance rose by ${arrived} of ${payment.units} units`,
+        `${hash} was made, and the recipient's balance rose by ${arrived} of ${transfer.units} units`,
       ),
       networkFee,
     } as PaymentStatus
   return { state: 'CONFIRMED', crypto_tx_hash: hash, crypto_tx_index: index, networkFee }
+}
+
+/**
+ * A payment's part of what the wallet has lost beyond the payments of a transaction: the rent of the account that it made, and a
+ * share of the fee. The parts of all add up to it, to the lamport.
+ */
+function costOfOne(
+  { from, transfers }: ParsedPayment,
+  transfer: ParsedTransfer,
+  lamports: ReadonlyMap<Address, bigint>,
+): bigint {
+  const rentOf = ({ madeFor, target }: ParsedTransfer) =>
+    madeFor === undefined ? 0n : (lamports.get(target) ?? 0n)
+  const moved = transfers.reduce(
+    (sum, other) => sum + (other.mint === undefined ? other.units : rentOf(other)),
+    0n,
+  )
+  const fee = -(lamports.get(from) ?? 0n) - moved
+  const share = { of: transfers.length, rank: transfers.indexOf(transfer) }
+  return partOf(fee, share) + rentOf(transfer)
+}
+
+/** The payment that made a transaction fail: the one of the instruction that failed, or the first where none did. */
+function faultyIn(
+  { transfers }: ParsedPayment,
+  { accounts }: ParsedTransaction,
+  err: NonNullable<MadeTransaction['err']>,
+): ParsedTransfer {
+  const { index, account } = failureIn(err)
+  return (
+    transfers.find(
+      ({ target, instructions: [first, last] }) =>
+        (index !== undefined && index >= first && index <= last) ||
+        (account !== undefined && target === accounts[account]),
+    ) ?? transfers[0]!
+  )
 }
 
 /** Code 1 of the programs that move money: the account that pays has too little. */
@@ -204,9 +261,11 @@ export async function usedBy(
   await chain.facts()
   const kept = paymentIn(withdrawal.raw_transaction)
   if (kept === undefined) return mayBeMined('its bytes are no payment on a nonce account')
-  if (hashesOf(withdrawal).includes(hash)) return mayBeMined(`${hash} was signed for it, and may pay it`)
   const made = await madeTransaction(chain.rpc, hash)
   if (made === undefined) return mayBeMined(`the node of ${NETWORK} has no finalized transaction ${hash}`)
+  // Its own has ended without paying it where another payment of it made it fail.
+  if (hashesOf(withdrawal).includes(hash) && made.err === null)
+    return mayBeMined(`${hash} was signed for it, and may pay it`)
   const shown = parse(made.raw)
   if (shown.hash !== hash || !shown.isSigned)
     return mayBeMined(`the node's answer for ${hash} is not signed as ${hash}`)
@@ -218,15 +277,16 @@ export async function usedBy(
     db,
     { network: NETWORK, transfer_id: withdrawal.transfer_id, hash },
     {
-      isSamePayment: made.err === null && isSamePayment(paymentIn(made.raw), kept),
+      isSamePayment:
+        made.err === null && samePayment(paymentIn(made.raw), transferIn(kept, withdrawal)) !== undefined,
       doubt: () => doubtOfEnd(chain, hash, made.err, NOTHING_ELSE),
     },
   )
 }
 
-/** Whether two transactions pay the same units of the same asset to the same account. */
-export const isSamePayment = (
+/** The payment of a transaction that pays the same units of the same asset to the same account. */
+export const samePayment = (
   payment: ParsedPayment | undefined,
-  { target, units, mint }: Pick<ParsedPayment, 'target' | 'units' | 'mint'>,
-): boolean =>
-  payment !== undefined && payment.target === target && payment.units === units && payment.mint === mint
+  { target, units, mint }: Pick<ParsedTransfer, 'target' | 'units' | 'mint'>,
+): ParsedTransfer | undefined =>
+  payment?.transfers.find((other) => other.target === target && other.units === units && other.mint === mint)

@@ -93,9 +93,11 @@ async function makingLanes(tx: Transaction): Promise<bigint> {
 }
 
 function deduct(spendable: Map<string, bigint>, facts: Facts, payment: ParsedPayment): void {
-  const rent = payment.madeFor === undefined ? 0n : facts.rentOfToken(payment.program)
-  const [asset] = [...facts.tokens].find(([, { mint }]) => mint === payment.mint) ?? []
-  const native = payment.mint === undefined ? payment.units : 0n
-  deductFrom(spendable, GAS_ASSET, native + feeOf(payment) + rent)
-  if (asset !== undefined) deductFrom(spendable, asset, payment.units)
+  deductFrom(spendable, GAS_ASSET, feeOf(payment))
+  for (const { units, mint: paid, program, madeFor } of payment.transfers) {
+    if (madeFor !== undefined) deductFrom(spendable, GAS_ASSET, facts.rentOfToken(program))
+    const [asset] =
+      paid === undefined ? [GAS_ASSET] : ([...facts.tokens].find(([, { mint }]) => mint === paid) ?? [])
+    if (asset !== undefined) deductFrom(spendable, asset, units)
+  }
 }

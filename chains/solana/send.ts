@@ -2,9 +2,20 @@ import { RpcError } from '../kit/json-rpc.ts'
 import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
 import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { DestinationRefused } from '../../src/networks/node-failure.ts'
+import type { Transaction } from '../../src/db/database.ts'
 import { feeIn, GAS_ASSET, type SolanaChain } from './chain.ts'
 import { plansOf } from './destinations.ts'
-import { priceMax, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
+import {
+  isAtCeiling,
+  larger,
+  least,
+  priceFor,
+  priceMax,
+  tooCheap,
+  unitPriceNow,
+  UNITS_TYPICAL,
+} from './fees.ts'
+import { keepReplaced } from './lanes.ts'
 import { feeOf, paymentIn, signAgain } from './transaction.ts'
 
 /** Sends bytes to the network, which leaves it to the sender to repeat them. Throws RpcError where the node refuses them. */
@@ -24,7 +35,7 @@ export async function broadcast(
   return Promise.all(
     withdrawals.map((sent) =>
       send(chain, sent).then(
-        () => ({ accepted: true }) as const,
+        (): BroadcastAnswer => ({ accepted: true, ...tooCheap(chain, sent) }),
         (error: unknown): BroadcastAnswer => {
           if (!(error instanceof RpcError)) throw error
           return { accepted: false, reason: { code: 'NODE_REFUSED', detail: error.message } }
@@ -35,24 +46,32 @@ export async function broadcast(
 }
 
 /**
- * Signs the same payments again on the same values of their nonces, at the present price of a unit, where their own is lower.
- * At most one of the two can be made. At least an eighth more is offered: less would be no reason to prefer it.
+ * Signs the same payments again on the same values of their nonces, for half as much more or the present price of a unit, up to
+ * the ceiling: whatever a node says of prices, no block has taken them for what they offer. At most one of the two can be made.
  */
 export async function replace(
+  tx: Transaction,
   chain: SolanaChain,
   withdrawals: BroadcastWithdrawal[],
 ): Promise<(SignedTransaction | undefined)[]> {
   await chain.facts()
   if (chain.hotWallet.isWatched) return withdrawals.map(() => undefined)
   const price = await unitPriceNow(chain)
-  return withdrawals.map(({ raw_transaction }) => {
-    const old = paymentIn(raw_transaction)
+  const replacements = new Map<string, SignedTransaction>()
+  for (const { raw_transaction, crypto_tx_hash } of withdrawals) {
+    const old = replacements.has(crypto_tx_hash) ? undefined : paymentIn(raw_transaction)
     // Another wallet's signature on the same nonce would be another payment.
-    if (old?.from !== chain.hotWallet.address || old.unitPrice >= price) return undefined
-    const raised = old.unitPrice + old.unitPrice / 8n + 1n
-    const unitPrice = price > raised ? price : raised
-    if (unitPrice > priceMax(chain, old.unitLimit)) return undefined
-    return signAgain(chain.hotWallet, raw_transaction, unitPrice)
+    if (old?.from !== chain.hotWallet.address || isAtCeiling(chain, old)) continue
+    const raised = larger(price, old.unitPrice + old.unitPrice / 2n + 1n)
+    const unitPrice = least(raised, priceMax(chain, old.unitLimit, old.transfers.length))
+    const signed = signAgain(chain.hotWallet, raw_transaction, unitPrice)
+    await keepReplaced(tx, old, signed.crypto_tx_hash)
+    replacements.set(crypto_tx_hash, signed)
+  }
+  return withdrawals.map(({ crypto_tx_hash, crypto_tx_index, payments }) => {
+    const signed = replacements.get(crypto_tx_hash)
+    // The accounts of the new bytes have the order of the old ones.
+    return signed && { ...signed, ...(crypto_tx_index !== undefined && { crypto_tx_index, payments }) }
   })
 }
 
@@ -76,5 +95,6 @@ export async function estimateFee(
     const token = facts.tokens.get(asset)
     if (token !== undefined) rent = facts.rentOfToken(token.program)
   }
-  return feeIn(feeOf({ unitPrice: price, unitLimit: UNITS_TYPICAL }) + rent)
+  const unitPrice = priceFor(chain, price, UNITS_TYPICAL)
+  return feeIn(feeOf({ unitPrice, unitLimit: UNITS_TYPICAL }) + rent)
 }

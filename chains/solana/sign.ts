@@ -1,33 +1,53 @@
 import type { Transaction } from '../../src/db/database.ts'
-import type { PaymentRefusal, Signing, Withdrawal } from '../../src/networks/network.ts'
+import type { PaymentRefusal, SignedTransaction, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { inOrder } from '../../src/networks/in-order.ts'
 import { deferred, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
-import { GAS_ASSET, type Facts, type SolanaChain } from './chain.ts'
+import { PLATFORM_ID } from '../../src/db/ids.ts'
+import { parseAmount } from '../../src/contract/assets/amount.ts'
+import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
+import { valueIn, type UsdPrices } from '../../src/contract/assets/usd-value.ts'
+import { GAS_ASSET, lamportsText, type SolanaChain } from './chain.ts'
 import { plansOf, type Plan } from './destinations.ts'
-import { aboveCeiling, priceMax, simulate, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
+import { aboveCeiling, priceFor, simulate, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
 import { keepUsed } from './lanes.ts'
-import { failureIn } from './node.ts'
+import { failureIn, type TransactionError } from './node.ts'
 import { reserve, type Reservation } from './reserve.ts'
-import { feeOf, instructionsOf, signPayment, type SolanaPayment } from './transaction.ts'
+import {
+  feeOf,
+  fitTogether,
+  instructionsOf,
+  parsePayment,
+  signPayments,
+  type SolanaPayment,
+} from './transaction.ts'
 
 /** How often payments that fail in simulation make place for later ones. */
 const ROUNDS_MAX = 3
+/** The most payments of a transaction. */
+export const PAYMENTS_MAX = 15
+/** The newest packs that a payment may join: each look compiles a transaction. */
+const OPEN_PACKS = 2
 
-/** A payment that is simulated: it may be signed with this limit. */
-interface Tried {
-  payment: SolanaPayment
-  unitLimit: number
+/** The payments of one transaction, and the withdrawals that they pay. */
+interface Pack {
+  withdrawals: Withdrawal[]
+  payments: SolanaPayment[]
 }
-type Decision = Tried | { outcome: 'REFUSED'; refusal: PaymentRefusal } | ReturnType<typeof deferred>
+type Refused = { outcome: 'REFUSED'; refusal: PaymentRefusal }
+type Ended = Refused | ReturnType<typeof deferred>
+type Payable = Extract<Plan, { payment: unknown }>
+/** A withdrawal that may be signed is in a pack, which is simulated and takes so many units. */
+type Decision = Ended | { pack: Pack; unitLimit: number }
 
 /**
- * Signs in order the withdrawals that the hot wallet can pay at the current fees, each on a lane of its own. The others wait,
- * and with them the later ones of the same profile and asset.
+ * Signs in order the withdrawals that the hot wallet can pay at the current fees, many in a transaction, each of which takes a
+ * lane. The others wait, and with them the later ones of the same profile and asset.
  */
 export async function sign(
   tx: Transaction,
   chain: SolanaChain,
   withdrawals: Withdrawal[],
+  prices: UsdPrices,
 ): Promise<Signing[]> {
   const facts = await chain.facts()
   const unitPrice = await unitPriceNow(chain)
@@ -38,24 +58,34 @@ export async function sign(
   const { free, blocked } = reservation.lanes
   if (blocked !== undefined) return deferAll(blocked)
   if (free.length === 0) return deferAll(noLane(reservation))
-  const decisions = await decide(chain, facts, reservation, withdrawals, unitPrice)
-  const used: typeof free = []
-  const signings = decisions.map((decision): Signing => {
-    if ('outcome' in decision) return decision
-    const lane = free[used.length]!
-    used.push(lane)
-    const { payment, unitLimit } = decision
-    const price = least(unitPrice, priceMax(chain, unitLimit))
-    return {
-      outcome: 'SIGNED',
-      ...signPayment(chain.hotWallet, payment, { ...lane, unitLimit, unitPrice: price }),
-    }
-  })
+  const plans = (await plansOf(chain, facts, withdrawals)).map((plan, index) =>
+    withinFee(plan, withdrawals[index]!, prices),
+  )
+  const decisions = await decide(chain, plans, reservation, withdrawals, unitPrice)
+  const used: Parameters<typeof keepUsed>[1][number][] = []
+  const signed = new Map<Withdrawal, SignedTransaction>()
+  for (const [index, [pack, unitLimit]] of [...packsIn(decisions)].entries()) {
+    const lane = free[index]!
+    const payments = pack.payments.length
+    const terms = { ...lane, unitLimit, unitPrice: priceFor(chain, unitPrice, unitLimit, payments) }
+    const bytes = signPayments(chain.hotWallet, pack.payments, terms)
+    used.push({ ...lane, signature: bytes.crypto_tx_hash })
+    const { transfers } = parsePayment(bytes.raw_transaction)
+    for (const [place, withdrawal] of pack.withdrawals.entries())
+      signed.set(withdrawal, { ...bytes, crypto_tx_index: transfers[place]!.index, payments })
+  }
   await keepUsed(tx, used)
-  return signings
+  return decisions.map((decision, index) =>
+    'outcome' in decision ? decision : { outcome: 'SIGNED', ...signed.get(withdrawals[index]!)! },
+  )
 }
 
-const least = (a: bigint, b: bigint) => (a < b ? a : b)
+const packsIn = (decisions: readonly Decision[]) =>
+  new Map(
+    decisions.flatMap((decision) =>
+      'pack' in decision ? [[decision.pack, decision.unitLimit] as const] : [],
+    ),
+  )
 
 function noLane({ lanes: { inFlight, lagging } }: Reservation): WaitingReason {
   if (lagging !== undefined) return lagging
@@ -68,41 +98,94 @@ function noLane({ lanes: { inFlight, lagging } }: Reservation): WaitingReason {
 
 /**
  * Decides about each withdrawal: first by its destination's accounts, then in order by the wallet's balances and lanes. What
- * may be signed is simulated. One that fails there waits or is refused, and then others are tried in its place.
+ * may be signed is packed and simulated. A payment that fails there waits or is refused, and the others are packed anew.
  */
 async function decide(
   chain: SolanaChain,
-  facts: Facts,
+  plans: readonly (Plan | Refused)[],
   reservation: Reservation,
   withdrawals: Withdrawal[],
   unitPrice: bigint,
 ): Promise<Decision[]> {
-  const plans = await plansOf(chain, facts, withdrawals)
-  const tried = new Map<Withdrawal, Decision>()
+  const ended = new Map<Withdrawal, Ended>()
+  const alone = new Set<Withdrawal>()
+  const limits = new Map<string, number>()
   const balances = new Map(reservation.spendable)
+  const cost = feeOf({
+    unitLimit: UNITS_TYPICAL,
+    unitPrice: priceFor(chain, unitPrice, UNITS_TYPICAL),
+  })
   for (let round = 1; ; round++) {
     for (const [asset, units] of balances) reservation.spendable.set(asset, units)
-    let places = reservation.lanes.free.length
-    const decisions = inOrder(withdrawals, (withdrawal, index): Decision | undefined => {
-      const plan = plans[index]!
-      const known = tried.get(withdrawal) ?? endOf(plan, withdrawal)
-      if (known !== undefined && 'outcome' in known) return known
-      if (places === 0) return deferred(noLaneLeft(reservation))
-      const { rent } = plan as Extract<Plan, { payment: unknown }>
-      const short = reservation.pay(withdrawal, costOf(chain, known, unitPrice) + rent)
+    const packs: Pack[] = []
+    const placed = inOrder(withdrawals, (withdrawal, index): Ended | { pack: Pack } => {
+      const known = ended.get(withdrawal) ?? endOf(plans[index]!, withdrawal)
+      if (known !== undefined) return known
+      const { payment, rent } = plans[index] as Payable
+      const isAlone = payment.memo !== null || alone.has(withdrawal)
+      const open = isAlone
+        ? undefined
+        : packs.slice(-OPEN_PACKS).find((pack) => hasRoom(pack, payment, alone))
+      if (open === undefined && packs.length === reservation.lanes.free.length)
+        return deferred(noLaneLeft(reservation))
+      const short = reservation.pay(withdrawal, cost + rent)
       if (short !== undefined) return deferred(short)
-      places -= 1
-      return known
+      const pack = open ?? { withdrawals: [], payments: [] }
+      if (open === undefined) packs.push(pack)
+      pack.withdrawals.push(withdrawal)
+      pack.payments.push(payment)
+      return { pack }
     })
-    const toTry = withdrawals.filter((_, index) => decisions[index] === undefined)
-    if (toTry.length === 0 || round > ROUNDS_MAX)
-      return decisions.map((decision) => decision ?? deferred(noLaneLeft(reservation)))
+    const unknown = packs.filter((pack) => !limits.has(keyOf(pack)))
+    if (unknown.length === 0 || round > ROUNDS_MAX)
+      return placed.map((decision) => {
+        if ('outcome' in decision) return decision
+        const unitLimit = limits.get(keyOf(decision.pack))
+        return unitLimit === undefined ? deferred(noLaneLeft(reservation)) : { ...decision, unitLimit }
+      })
     await Promise.all(
-      toTry.map(async (withdrawal) => {
-        const plan = plans[withdrawals.indexOf(withdrawal)] as Extract<Plan, { payment: unknown }>
-        tried.set(withdrawal, await tryOut(chain, plan.payment, withdrawal))
+      unknown.map(async (pack) => {
+        const { err, unitLimit } = await simulate(chain, pack.payments.flatMap(instructionsOf))
+        if (err === null) limits.set(keyOf(pack), unitLimit)
+        else await findFaulty(chain, pack, err, ended, alone)
       }),
     )
+  }
+}
+
+const keyOf = ({ withdrawals }: Pack) => withdrawals.map(({ transfer_id }) => transfer_id).join(' ')
+
+/** Whether a payment may join others: no two go to the same account, and one with a memo is alone. */
+const hasRoom = (
+  { payments, withdrawals }: Pack,
+  payment: SolanaPayment,
+  alone: ReadonlySet<Withdrawal>,
+): boolean =>
+  payments.length < PAYMENTS_MAX &&
+  payments.every(
+    ({ to, token, memo }) => memo === null && (to !== payment.to || token?.mint !== payment.token?.mint),
+  ) &&
+  !alone.has(withdrawals[0]!) &&
+  fitTogether([...payments, payment])
+
+/** Finds out which payments of a pack fail. Where each passes alone, each is signed alone. */
+async function findFaulty(
+  chain: SolanaChain,
+  { withdrawals, payments }: Pack,
+  err: NonNullable<TransactionError>,
+  ended: Map<Withdrawal, Ended>,
+  alone: Set<Withdrawal>,
+): Promise<void> {
+  const errors =
+    payments.length === 1
+      ? [err]
+      : await Promise.all(
+          payments.map(async (payment) => (await simulate(chain, instructionsOf(payment))).err),
+        )
+  for (const [index, withdrawal] of withdrawals.entries()) {
+    const error = errors[index] ?? null
+    if (error !== null) ended.set(withdrawal, endOfTrial(withdrawal, error))
+    else if (errors.every((other) => other === null)) alone.add(withdrawal)
   }
 }
 
@@ -111,16 +194,30 @@ const noLaneLeft = ({ lanes: { free, inFlight } }: Reservation): WaitingReason =
   detail: `${free.length + inFlight} transactions are in flight, one for each nonce account that is not blocked`,
 })
 
-const costOf = (chain: SolanaChain, tried: Tried | undefined, unitPrice: bigint) => {
-  const unitLimit = tried?.unitLimit ?? UNITS_TYPICAL
-  return feeOf({ unitLimit, unitPrice: least(unitPrice, priceMax(chain, unitLimit)) })
+/**
+ * The plan, unless the network's rent of the recipient's account is more than the withdrawal paid for: the recipient gets the
+ * rent once it closes the account, and may have closed it since the order.
+ */
+function withinFee(plan: Plan, withdrawal: Withdrawal, prices: UsdPrices): Plan | Refused {
+  const { asset, fee, customer_id, destination_address } = withdrawal
+  if ('outcome' in plan || plan.rent === 0n || customer_id === PLATFORM_ID) return plan
+  const paid = valueIn(GAS_ASSET, { asset, minor: parseAmount(fee, decimalsOf(asset))! }, prices)
+  if (paid === undefined)
+    return deferred({
+      code: 'FEE_NOT_COVERED',
+      detail: `market history has no price of ${asset} and ${GAS_ASSET} to compare the fee with the rent of the recipient's account`,
+    })
+  if (paid >= plan.rent) return plan
+  const message = `the rent of the recipient's account, ${lamportsText(plan.rent)} ${GAS_ASSET}, exceeds what the withdrawal paid`
+  return {
+    outcome: 'REFUSED',
+    refusal: { status_details: { max_rent_exceeded: { message, destination_address } } },
+  }
 }
 
-function endOf(plan: Plan, withdrawal: Withdrawal): Exclude<Decision, Tried> | undefined {
+function endOf(plan: Plan | Refused, withdrawal: Withdrawal): Ended | undefined {
   if (!('outcome' in plan)) return undefined
-  return plan.outcome === 'REFUSED'
-    ? { outcome: 'REFUSED', refusal: refusedDestination(withdrawal, plan.why) }
-    : plan
+  return 'why' in plan ? { outcome: 'REFUSED', refusal: refusedDestination(withdrawal, plan.why) } : plan
 }
 
 /** Errors of the runtime about the account that is paid, by their names. */
@@ -132,12 +229,10 @@ const DESTINATION_ERRORS: ReadonlySet<string> = new Set([
   'InvalidWritableAccount',
 ])
 
-/** Simulates a payment without its nonce. A failure says nothing about the recipient for good: the payment waits. */
-async function tryOut(chain: SolanaChain, payment: SolanaPayment, withdrawal: Withdrawal): Promise<Decision> {
-  const trial = await simulate(chain, instructionsOf(payment))
-  if (trial.err === null) return { payment, unitLimit: trial.unitLimit }
-  const err = JSON.stringify(trial.err)
-  if (withdrawal.asset === GAS_ASSET && DESTINATION_ERRORS.has(failureIn(trial.err).name))
+/** The end of a payment that fails in simulation. That says nothing about the recipient for good: the payment waits. */
+function endOfTrial(withdrawal: Withdrawal, error: NonNullable<TransactionError>): Ended {
+  const err = JSON.stringify(error)
+  if (withdrawal.asset === GAS_ASSET && DESTINATION_ERRORS.has(failureIn(error).name))
     return {
       outcome: 'REFUSED',
       refusal: refusedDestination(withdrawal, `the network refuses a transfer to it: ${err}`),

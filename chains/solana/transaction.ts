@@ -45,7 +45,7 @@ export interface TokenOf {
   decimals: number
 }
 
-/** What one transaction pays, in units of the chain. */
+/** One of the payments of a transaction, in units of the chain. */
 export interface SolanaPayment {
   from: Address
   /** The recipient's wallet. */
@@ -86,9 +86,22 @@ const begin = (feePayer: Address) => {
   return setTransactionMessageFeePayer(feePayer, message)
 }
 
-/** Signs a payment on a durable nonce: its bytes stay valid until the nonce is used. */
-export function signPayment(signer: SolanaSigner, payment: SolanaPayment, terms: Terms): SignedTransaction {
-  return signOnNonce(signer, instructionsOf(payment), terms)
+/** Signs payments on a durable nonce: the bytes stay valid until the nonce is used. */
+export const signPayments = (
+  signer: SolanaSigner,
+  payments: readonly SolanaPayment[],
+  terms: Terms,
+): SignedTransaction => signOnNonce(signer, payments.flatMap(instructionsOf), terms)
+
+/** The most bytes of a transaction: one packet of the network. */
+const BYTES_MAX = 1_232
+
+/** Whether these payments fit into one transaction on a nonce account. */
+export function fitTogether(payments: readonly SolanaPayment[]): boolean {
+  const wallet = payments[0]!.from
+  const lane = { nonceAccount: MEMO, nonce: MEMO, unitLimit: 0, unitPrice: 0n }
+  const compiled = compileOnNonce(wallet, payments.flatMap(instructionsOf), lane)
+  return getTransactionEncoder().encode(compiled).length <= BYTES_MAX
 }
 
 /** Signs instructions on a durable nonce of the first signer, who pays the fee. `others` sign, too. */
@@ -98,19 +111,20 @@ export function signOnNonce(
   terms: Terms,
   ...others: SolanaSigner[]
 ): SignedTransaction {
+  return signed([signer, ...others], compileOnNonce(signer.address, instructions, terms))
+}
+
+function compileOnNonce(wallet: Address, instructions: readonly Instruction[], terms: Terms) {
   const message = setTransactionMessageLifetimeUsingDurableNonce(
     {
       nonce: terms.nonce as Nonce,
       nonceAccountAddress: terms.nonceAccount,
-      nonceAuthorityAddress: signer.address,
+      nonceAuthorityAddress: wallet,
     },
-    begin(signer.address),
+    begin(wallet),
   )
   const fees = [unitLimit(terms.unitLimit), unitPrice(terms.unitPrice)]
-  return signed(
-    [signer, ...others],
-    compileTransaction(appendTransactionMessageInstructions([...fees, ...instructions], message)),
-  )
+  return compileTransaction(appendTransactionMessageInstructions([...fees, ...instructions], message))
 }
 
 /** Signs instructions with a lifetime of some 150 blocks. */
@@ -199,11 +213,12 @@ export function parse(raw: Uint8Array): ParsedTransaction {
   }
 }
 
-/** A payment of Bursar on a lane, as its bytes show it. */
-export interface ParsedPayment extends Terms {
-  from: Address
+/** One of the payments of a transaction, as its bytes show it. */
+export interface ParsedTransfer {
   /** The wallet for SOL, the account for a token. */
   target: Address
+  /** The place of the target among the transaction's accounts: no two payments of a transaction have the same. */
+  index: string
   units: bigint
   mint: Address | undefined
   program: Address
@@ -211,53 +226,64 @@ export interface ParsedPayment extends Terms {
   memo: string | null
   /** The wallet whose account is made, where one is. */
   madeFor: Address | undefined
+  /** The first and the last of its instructions, by their places. */
+  instructions: readonly [first: number, last: number]
 }
 
-/** Reads the bytes of a payment. Throws an Error where they are no payment of Bursar. */
+/** A transaction of Bursar on a lane, as its bytes show it. */
+export interface ParsedPayment extends Terms {
+  from: Address
+  transfers: ParsedTransfer[]
+}
+
+/** Reads the bytes of payments. Throws an Error where they are no payments of Bursar. */
 export function parsePayment(raw: Uint8Array): ParsedPayment {
-  const { feePayer, nonceAccount, lifetime, instructions } = parse(raw)
+  const { feePayer, nonceAccount, lifetime, instructions, accounts: all } = parse(raw)
   if (nonceAccount === undefined) throw new Error('it uses no durable nonce')
-  let [limit, price, memo]: [number, bigint, string | null] = [0, 0n, null]
-  let madeFor: Address | undefined
-  let payment: Pick<ParsedPayment, 'target' | 'units' | 'mint' | 'program' | 'decimals'> | undefined
-  for (const { program, accounts, data } of instructions.slice(1)) {
-    if (program === COMPUTE_BUDGET && data[0] === UNIT_LIMIT) limit = data.readUInt32LE(1)
-    else if (program === COMPUTE_BUDGET && data[0] === UNIT_PRICE) price = data.readBigUInt64LE(1)
-    else if (program === MEMO && memo === null) memo = data.toString()
-    else if (program === ASSOCIATED && madeFor === undefined) madeFor = accounts[2]
-    else if (payment !== undefined) throw new Error('it has more than one payment')
+  const terms = { nonceAccount, nonce: lifetime, unitLimit: 0, unitPrice: 0n }
+  const transfers: ParsedTransfer[] = []
+  let before: { memo: string | null; madeFor: Address | undefined } = { memo: null, madeFor: undefined }
+  let first = 1
+  for (const [place, { program, accounts, data }] of instructions.entries()) {
+    const add = (target: Address, paid: Pick<ParsedTransfer, 'units' | 'mint' | 'decimals'>) => {
+      const index = String(all.indexOf(target))
+      transfers.push({ ...paid, target, index, program, ...before, instructions: [first, place] })
+      before = { memo: null, madeFor: undefined }
+      first = place + 1
+    }
+    if (place === 0) continue
+    if (program === COMPUTE_BUDGET && data[0] === UNIT_LIMIT) terms.unitLimit = data.readUInt32LE(1)
+    else if (program === COMPUTE_BUDGET && data[0] === UNIT_PRICE) terms.unitPrice = data.readBigUInt64LE(1)
+    else if (program === MEMO && before.memo === null) before.memo = data.toString()
+    else if (program === ASSOCIATED && before.madeFor === undefined) before.madeFor = accounts[2]
     else if (program === SYSTEM && data.length === 12 && data.readUInt32LE() === TRANSFER)
-      payment = {
-        target: accounts[1]!,
-        units: data.readBigUInt64LE(4),
-        mint: undefined,
-        program,
-        decimals: 9,
-      }
+      add(accounts[1]!, { units: data.readBigUInt64LE(4), mint: undefined, decimals: 9 })
     else if (data.length === 10 && data[0] === TRANSFER_CHECKED)
-      payment = {
-        target: accounts[2]!,
-        units: data.readBigUInt64LE(1),
-        mint: accounts[1]!,
-        program,
-        decimals: data[9]!,
-      }
+      add(accounts[2]!, { units: data.readBigUInt64LE(1), mint: accounts[1]!, decimals: data[9]! })
     else throw new Error('it has an instruction that is no part of a payment')
   }
-  if (payment === undefined) throw new Error('it has no payment')
-  return {
-    from: feePayer,
-    nonceAccount,
-    nonce: lifetime,
-    unitLimit: limit,
-    unitPrice: price,
-    ...payment,
-    memo,
-    madeFor,
-  }
+  if (transfers.length === 0 || before.memo !== null || before.madeFor !== undefined)
+    throw new Error('it has no payment, or a part of one')
+  if (new Set(transfers.map(({ target }) => target)).size < transfers.length)
+    throw new Error('it has more than one payment to an account')
+  return { ...terms, from: feePayer, transfers }
 }
 
-/** Signs the same payment on the same nonce at another price: at most one of the two can ever be made. */
+/** The payment of a transaction that pays a withdrawal. Throws an Error where there is none. */
+export function transferIn(
+  { transfers }: Pick<ParsedPayment, 'transfers'>,
+  { crypto_tx_index }: Pick<SignedTransaction, 'crypto_tx_index'>,
+): ParsedTransfer {
+  const [only, ...others] = transfers
+  const found =
+    crypto_tx_index === undefined && others.length === 0
+      ? only
+      : transfers.find(({ index }) => index === crypto_tx_index)
+  if (found === undefined) throw new Error('none of its payments has the index of the withdrawal')
+  return found
+}
+
+/** Signs the same payments on the same nonce at another price: at most one of the two can ever be made. */
 export function signAgain(signer: SolanaSigner, raw: Uint8Array, unitPriceNow: bigint): SignedTransaction {
   const { messageBytes } = getTransactionDecoder().decode(raw)
   const { instructions } = decompileTransactionMessage(
@@ -282,7 +308,7 @@ export const feeOf = ({
 export const priceWithin = (lamports: bigint, limit: number): bigint =>
   ((lamports - SIGNATURE_FEE) * PRICE_UNITS) / BigInt(limit)
 
-/** The payment in these bytes; undefined where they are none of Bursar: those of a simulated network are JSON. */
+/** The payments in these bytes; undefined where they are none of Bursar: those of a simulated network are JSON. */
 export function paymentIn(raw: Uint8Array): ParsedPayment | undefined {
   try {
     return parsePayment(raw)

@@ -155,7 +155,11 @@ const TABLES = {
   signing_keys: table('COORDINATOR', 'insert', 'encrypted_jwk retired_at'),
   // Deletes transactions of a sandbox's simulated networks after 30 days.
   simulated_chain: table('COORDINATOR', 'insert delete', 'broadcast_at dropped_at arrives'),
-  solana_lanes: table('READABLE', 'insert', 'checked_nonce checked_signature used_nonce acknowledged'),
+  solana_lanes: table(
+    'READABLE',
+    'insert',
+    'checked_nonce checked_signature used_nonce used_by acknowledged',
+  ),
   statements: table(
     'CUSTOMER',
     'insert',

@@ -1,5 +1,6 @@
 import type { SigningEvidence } from '../contract/approval.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import type { UsdPrices } from '../contract/assets/usd-value.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type { Bank } from './bank/bank-account.ts'
@@ -31,6 +32,8 @@ export interface Withdrawal {
   network: PayoutNetwork
   asset: string
   amount: string
+  /** What the customer paid for the transaction, of the same asset. */
+  fee: string
   /** An address; for a wire, the bank's account number. */
   destination_address: string
   /** For a wire: the record with the other bank details. */
@@ -99,11 +102,11 @@ export type SignerAnswer =
   | { status: Extract<PaymentStatus, { state: 'CONFIRMED' | 'VOID' }> }
 
 /**
- * The outcome of a broadcast: the network accepts the transaction, refuses it for good, so that it can never be mined, or
+ * The outcome of a broadcast: the network accepts the transaction (`reason`: why no block may have it for long), refuses it for good, so that it can never be mined, or
  * does not accept it now, and the same bytes are broadcast again.
  */
 export type BroadcastAnswer =
-  | { accepted: true }
+  | { accepted: true; reason?: WaitingReason }
   | { accepted: false; refusal: PaymentRefusal }
   | { accepted: false; reason: WaitingReason }
 
@@ -127,8 +130,8 @@ export interface Confirmations {
  */
 export type PaymentStatus =
   | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
-  /** `isTooCheap`: no block can have it at the current fees, so that it is replaced at once. */
-  | { state: 'PENDING' | 'UNKNOWN'; isTooCheap?: true }
+  /** `isTooCheap`: no block can have it at the current fees, so that it is replaced at once. `reason`: why none may have it for long. */
+  | { state: 'PENDING' | 'UNKNOWN'; isTooCheap?: true; reason?: WaitingReason }
   | { state: 'MINED'; confirmations?: Confirmations }
   | {
       state: 'FAILED'
@@ -195,9 +198,12 @@ export interface Payer {
   review(withdrawal: Withdrawal): Review
   /**
    * Signs in the database transaction that stores the signed bytes: what it writes there, such as a nonce, is committed or
-   * rolled back with them. Signs in order: when a withdrawal must wait, later ones of its profile must wait, too.
+   * rolled back with them. Signs in order: when a withdrawal must wait, later ones of its profile must wait, too. `prices` are
+   * given where `comparesFees`.
    */
-  sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
+  sign(tx: Transaction, withdrawals: Withdrawal[], prices?: UsdPrices): Promise<Signing[]>
+  /** What a recipient can make a payment cost is compared with the fee that was paid for it. */
+  comparesFees?: true
   /** Why the signer process would refuse each of these payments; null where it would not. Asked before they are signed. */
   checkWithSigner?(evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
   /** Asks the signer process for what is stored and not signed, or looks for what a person has signed. A crash repeats it. */

@@ -8,7 +8,7 @@ import { mintOf, nonceOf, readAccounts, tokenAccountOf } from '../accounts.ts'
 import { chainDecimals, GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from '../chain.ts'
 import type { SolanaDepositKeys } from '../deposit-keys.ts'
 import { unitsIn } from '../deposit-scan.ts'
-import { simulate, unitPriceNow } from '../fees.ts'
+import { larger, priceFor, simulate, unitPriceNow } from '../fees.ts'
 import { associatedOf, createAssociated, transferChecked, transferSol } from '../instructions.ts'
 import { keepUsed, lockLanes, sweepAccounts } from '../lanes.ts'
 import { feeOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
@@ -167,7 +167,7 @@ async function planOf(
   const trial = await simulate(chain, instructions)
   if (trial.err !== null) throw new Error(`the sweep would fail: ${JSON.stringify(trial.err)}`)
   const { unitLimit } = trial
-  const { price: unitPrice } = market
+  const unitPrice = larger(market.price, priceFor(chain, market.price, unitLimit))
   const cost = costOf({ unitLimit, unitPrice })
   // It would wait on its lane until prices fall.
   if (cost > chain.feeCeiling) return undefined
@@ -198,7 +198,7 @@ async function signAndKeep(
     if (rows.get(lane.nonceAccount)!.used_nonce === lane.nonce) return false
     const amount = offChain(asset, units)
     await insertSweep(tx, NETWORK, { customer_id, address, kind: 'SWEEP', asset, amount }, bytes)
-    await keepUsed(tx, [lane])
+    await keepUsed(tx, [{ ...lane, signature: bytes.crypto_tx_hash }])
     return true
   })
 }

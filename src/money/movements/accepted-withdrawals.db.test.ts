@@ -245,6 +245,7 @@ describe('a PENDING withdrawal is neither signed nor refunded after a change of'
       asset: 'USDP',
       amount: '10',
       destination_address: DESTINATION,
+      fee: '0',
       fiat_account_id: null,
       memo: null,
     }

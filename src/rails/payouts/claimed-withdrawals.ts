@@ -37,7 +37,7 @@ const CONSOLIDATION_FEE_MAX = `case when t.type = 'TREASURY_CONSOLIDATION' then 
 // were small reads all of a customer's transfers for each withdrawal (measured: 500 claimed in 209 ms instead of 4).
 /** Selects a withdrawal from its transfer `t`; `$1` is its customer. */
 export const SELECT_WITHDRAWAL = `
-  select t.customer_id, t.id as transfer_id, t.profile_id, ${PAYOUT_NETWORK} as network, t.asset, t.amount, t.memo,
+  select t.customer_id, t.id as transfer_id, t.profile_id, ${PAYOUT_NETWORK} as network, t.asset, t.amount, t.fee, t.memo,
          t.fiat_account_id, ${CONSOLIDATION_FEE_MAX} as consolidation_fee_max,
          coalesce(t.destination_address, (
            select f.fiat_network_instructions -> 'wire' ->> 'account_number'
@@ -144,7 +144,7 @@ export async function payingTogether(
   const customerIds = [...new Set([...payees.values()].flatMap(({ customer_ids }) => customer_ids))]
   const { rows } = await tx.query<ClaimedRow & { ended: boolean }>(
     `
-    select t.customer_id, t.id as transfer_id, t.profile_id, b.network, t.asset, t.amount, t.memo, t.fiat_account_id,
+    select t.customer_id, t.id as transfer_id, t.profile_id, b.network, t.asset, t.amount, t.fee, t.memo, t.fiat_account_id,
            ${CONSOLIDATION_FEE_MAX} as consolidation_fee_max, t.destination_address, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index,
            ${ageOf('b.created_at')}, b.due_at is null as ended
     from outgoing_transfers b

@@ -62,6 +62,7 @@ const withdrawal = (states: StepOf['state'][]) =>
         transfer_id,
         state,
         network,
+        fee: '0',
         fiat_account_id: null,
         memo: null,
         raw_transaction,

@@ -121,7 +121,7 @@ export function stepAfterBroadcast<Of extends StepOf>(
   { pollMs: dueInMs }: Timing,
 ): Step<Of> {
   if (answer === undefined) return { withdrawal, state: 'SIGNED', dueInMs }
-  if (answer.accepted) return { withdrawal, state: 'BROADCAST', dueInMs }
+  if (answer.accepted) return { withdrawal, state: 'BROADCAST', dueInMs, waitingReason: answer.reason }
   if ('refusal' in answer) return failedStep(withdrawal, answer.refusal)
   return { withdrawal, state: 'SIGNED', dueInMs, waitingReason: answer.reason }
 }
@@ -150,7 +150,7 @@ export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
     case 'VOID':
       return { withdrawal, state: 'HELD', usedBy: status.usedBy, dueInMs: 0 }
     case 'PENDING':
-      return { withdrawal, state: 'BROADCAST', dueInMs }
+      return { withdrawal, state: 'BROADCAST', dueInMs, waitingReason: status.reason }
     case 'MINED':
       return { withdrawal, state: 'BROADCAST', dueInMs, confirmations: status.confirmations }
     case 'UNRESOLVED':
@@ -162,7 +162,8 @@ export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
         waitingReason: status.reason,
       }
     case 'UNKNOWN':
-      return withdrawal.state === 'SIGNED' ? undefined : { withdrawal, state: 'SIGNED', dueInMs: 0 }
+      if (withdrawal.state === 'SIGNED') return undefined
+      return { withdrawal, state: 'SIGNED', dueInMs: 0, waitingReason: status.reason }
   }
 }
 

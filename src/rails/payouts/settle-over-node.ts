@@ -119,11 +119,12 @@ async function signBatch(
 /** Claims a batch to sign; `remaining`, the customers that may have more. Nobody else signs until the commit. */
 async function claimToSign(
   tx: Transaction,
-  { network, adapter: { paysMany: most = SIGN_MAX } }: Rail,
+  { network, adapter: { paysMany = 1 } }: Rail,
   customers: string[],
   dueBy: string,
 ): Promise<{ claimed: Claimed[]; remaining: string[] }> {
   await signAlone(tx, network)
+  const most = Math.max(SIGN_MAX, paysMany)
   const claimed: Claimed[] = []
   for (const [index, customer_id] of customers.entries()) {
     const work = { customer_id, network }

@@ -1,5 +1,6 @@
 import { ifAllAnswer, type Transaction } from '../../db/database.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
+import { usdPrices } from '../../money/records/usd-prices.ts'
 import type { BroadcastWithdrawal, Payer, Signing } from '../../networks/network.ts'
 import { signedBefore, type SignedBefore } from '../../networks/network-transactions.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
@@ -71,7 +72,8 @@ async function sign(tx: Transaction, rail: Rail, withdrawals: Claimed[]): Promis
   }
   await broadcastForgotten(forgotten, adapter)
   if (checked.length === 0) return steps
-  const signings = await adapter.sign(tx, checked).catch((error: unknown): Signing[] => {
+  const prices = adapter.comparesFees && (await usdPrices(tx, adapter.paysDepositsOnly === true))
+  const signings = await adapter.sign(tx, checked, prices).catch((error: unknown): Signing[] => {
     if (!(error instanceof NodeFailure)) throw error
     // Bytes that the adapter signed before the failure are not kept, and so are never broadcast.
     return checked.map(() => deferred(reasonOfFailure(error)))
