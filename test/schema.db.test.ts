@@ -133,7 +133,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     [6, 'drop table refills'],
     [7, 'drop table address_series'],
     [7, 'drop table asked_addresses'],
-    [7, 'alter table evm_holdings drop column account, drop column signature'],
+    [7, 'alter table evm_holdings drop column if exists account, drop column if exists signature'],
     [9, 'drop index audit_log_ends'],
     [11, 'drop table transfer_metadata'],
     [11, 'drop index transfers_memo'],
@@ -163,7 +163,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '012.do.no-limits-of-customers.sql',
       '013.do.marks-of-withdrawals.sql',
       '014.do.neutral-names.sql',
-      '015.do.signatures-of-lanes.sql',
+      '015.do.lanes-and-blocks.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(

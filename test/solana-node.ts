@@ -52,6 +52,7 @@ interface Made {
 interface TokenBalance {
   accountIndex: number
   mint: string
+  owner: string
   uiTokenAmount: { amount: string }
 }
 
@@ -305,7 +306,10 @@ export class SolanaNode {
       if (!account.exists) return 0n
       const token = tokenIn(account.programAddress, account.data)
       if (token !== undefined)
-        tokens.push({ accountIndex, mint: token.mint, uiTokenAmount: { amount: String(token.units) } })
+        tokens.push({
+          ...{ accountIndex, mint: token.mint, owner: token.owner },
+          uiTokenAmount: { amount: String(token.units) },
+        })
       return account.lamports
     })
     return { lamports, tokens }
@@ -465,11 +469,20 @@ export class SolanaNode {
         const slots = this.made.map(({ slot }) => slot).filter((slot) => slot >= first && slot <= last)
         return [...new Set(slots)].filter((slot) => slot <= context.slot)
       }
-      case 'getBlock':
+      case 'getBlocksWithLimit': {
+        const [first, limit] = params as [number, number]
+        const slots = [...new Set(this.blocks)].filter((slot) => slot >= first && slot <= context.slot)
+        return slots.slice(0, limit)
+      }
+      case 'getBlock': {
+        const wanted = BigInt(params[0] as number)
+        const slots = [...new Set(this.blocks)]
         return {
-          previousBlockhash: this.parents.get(BigInt(params[0] as number)),
-          transactions: this.made.filter(({ slot }) => slot === BigInt(params[0] as number)).map(shownOf),
+          parentSlot: slots[slots.indexOf(wanted) - 1] ?? 0n,
+          previousBlockhash: this.parents.get(wanted),
+          transactions: this.made.filter(({ slot }) => slot === wanted).map(listedOf),
         }
+      }
       case 'getSignatureStatuses':
         return {
           context,
@@ -525,6 +538,16 @@ export class SolanaNode {
   }
 }
 
+/** A transaction in a block: its accounts, and no instructions. */
+const listedOf = (made: Made) => {
+  const { message } = read(made.raw)
+  const accountKeys = made.accounts.map((pubkey, index) => ({
+    pubkey,
+    signer: index < message.header.numSignerAccounts,
+  }))
+  return { ...shownOf(made), transaction: { signatures: [made.signature], accountKeys } }
+}
+
 const shownOf = (made: Made) => ({
   slot: made.slot,
   transaction: [made.raw.toString('base64'), 'base64'],
@@ -556,10 +579,14 @@ function shownAccount(account: Account, length: number) {
   }
 }
 
-function tokenIn(owner: Address, data: Uint8Array): { mint: string; units: bigint } | undefined {
-  if ((owner !== TOKEN && owner !== TOKEN_2022) || data.length < 165) return undefined
+function tokenIn(
+  program: Address,
+  data: Uint8Array,
+): { mint: string; owner: string; units: bigint } | undefined {
+  if ((program !== TOKEN && program !== TOKEN_2022) || data.length < 165) return undefined
   if (data.length > 165 && data[165] !== 2) return undefined
-  return { mint: base58.encode(data.slice(0, 32)), units: Buffer.from(data).readBigUInt64LE(64) }
+  const [mint, wallet] = [data.slice(0, 32), data.slice(32, 64)].map((bytes) => base58.encode(bytes))
+  return { mint: mint!, owner: wallet!, units: Buffer.from(data).readBigUInt64LE(64) }
 }
 
 /** An error of the runtime as a node writes it. */

@@ -25,8 +25,6 @@ export interface Holding {
   customer_id: string
   address: string
   asset: string
-  /** The account that holds it, where that is not the address. */
-  account: string | null
   /** A decimal string. */
   balance: string
 }
@@ -55,7 +53,7 @@ export async function heldAtAddresses(
 ): Promise<Map<string, bigint>> {
   const { rows } = await db.query<Holding & { is_uncertain: boolean }>(
     `
-    select h.customer_id, h.address, h.asset, h.account, h.balance, h.stale_at is not null or ${UNDER_WAY} as is_uncertain
+    select h.customer_id, h.address, h.asset, h.balance, h.stale_at is not null or ${UNDER_WAY} as is_uncertain
     from address_holdings h
     where h.network = $1 and h.asset = any ($2) and (h.balance > 0 or h.stale_at is not null)
     order by h.customer_id`,

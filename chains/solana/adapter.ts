@@ -85,7 +85,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     sweepWorth: solanaSweepWorth(config),
     ...chainFacts(rpc, mints, config.mode, db),
   }
-  const deposits = depositReader(db, chain)
+  const scanDeposits = depositReader(db, chain)
   return staleAfterFailures<NetworkAdapter>(chain, {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
@@ -110,7 +110,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     ...(depositKey !== undefined && { newDepositAddress: addressGiver(db, chain, depositKey) }),
     initialCursor: (cursor) => initialCursor(chain, cursor),
     newestBlock: () => newestSlot(chain),
-    scanDeposits: (cursor) => deposits.scanDeposits(cursor),
+    scanDeposits,
     scanBlocks: (first, last) => scanBlocks(db, chain, first, last),
     verifyDeposits: (found) => verifyDeposits(chain, found),
     // The rounds also make the wallet's nonce accounts.

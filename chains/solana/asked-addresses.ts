@@ -6,7 +6,6 @@ import { arraysOf } from '../../src/db/rows.ts'
 import type { NewAddress } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NETWORK, type SolanaChain } from './chain.ts'
-import { keepAccounts } from './deposit-accounts.ts'
 import {
   vouchedAddress,
   type DepositKey,
@@ -46,10 +45,7 @@ function addressesAsked(db: Queryable, publicKey: Address): () => Promise<NewAdd
   }
 }
 
-/**
- * Gives out addresses: derived here where the words are, asked for otherwise. Each is recorded with its accounts, so that it
- * is read from then on.
- */
+/** Gives out addresses: derived here where the words are, asked for otherwise. */
 export function addressGiver(
   db: Queryable,
   chain: SolanaChain,
@@ -58,16 +54,8 @@ export function addressGiver(
   const { depositKeys } = chain
   const take = 'publicKey' in key ? addressesAsked(db, key.publicKey) : undefined
   return async () => {
-    const { tokens } = await chain.facts()
     const asked = await take?.()
-    return (id) => {
-      const made = asked ?? depositKeys!.newAddress(id)
-      const { address } = made
-      return {
-        ...made,
-        keep: (tx, customer_id) => keepAccounts(tx, tokens, [{ customer_id, address }]),
-      }
-    }
+    return (id) => asked ?? depositKeys!.newAddress(id)
   }
 }
 

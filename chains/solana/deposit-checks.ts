@@ -2,11 +2,11 @@ import type { Address } from '@solana/addresses'
 import type { Database } from '../../src/db/database.ts'
 import type { DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
-import type { Facts, SolanaChain } from './chain.ts'
-import { accountOf, accountsAmong } from './deposit-accounts.ts'
-import { changeIn, isDeposit, newestSlot } from './deposit-scan.ts'
+import { offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
+import { accountOf } from './deposit-accounts.ts'
+import { balancesOf, depositsAmong, movesAt, movesIn, newestSlot } from './deposit-scan.ts'
+import { larger } from './fees.ts'
 import { blockAt, finalizedSlots, madeTransaction, type MadeTransaction } from './node.ts'
-import { parse } from './transaction.ts'
 
 /** Checks found deposits against another node, and reads blocks again for an operator. */
 
@@ -60,16 +60,18 @@ async function verdictOn(
   const address = deposit.address as Address
   const account = accountOf(tokens, address, asset)
   if (account === undefined) return waits(`has no mint of ${asset}`)
-  const there = changeIn(chain, tokens, made, { hash, address, asset, account }).deposit
-  const isSame = there.crypto_tx_index === deposit.crypto_tx_index && there.amount === amount
-  if (isSame) return { verdict: 'AGREES' }
-  const says = `says that ${hash} has brought ${there.amount} ${asset} to ${address}, and not ${amount}`
+  const moves = movesIn(chain, tokens, balancesOf(made, hash))
+  const move = moves.find((one) => one.account === account && one.asset === asset)
+  const units = move === undefined ? 0n : move.after - move.before
+  if (move?.index === deposit.crypto_tx_index && units === onChain(asset, amount))
+    return { verdict: 'AGREES' }
+  const brought = offChain(asset, larger(units, 0n))
+  const says = `says that ${hash} has brought ${brought} ${asset} to ${address}, and not ${amount}`
   return second === undefined ? waits(says) : { verdict: 'DISAGREES', detail: `the second node ${says}` }
 }
 
 /**
- * The deposits in these slots, of any address: for an operator, where the node has left out a transaction of an account. Throws
- * an Error when the last slot is not finalized.
+ * The deposits in these slots, of any address, for an operator. Throws an Error when the last slot is not finalized.
  */
 export async function scanBlocks(
   db: Database,
@@ -81,35 +83,8 @@ export async function scanBlocks(
   if (last > BigInt(await newestSlot(chain))) throw new Error(`slot ${last} is not finalized yet`)
   const found: FoundDeposit[] = []
   for (const slot of await finalizedSlots(chain.rpc, first, last)) {
-    const arrivals = (await blockAt(chain.rpc, slot)).flatMap((made) => {
-      if (made.err !== null) return []
-      const { accounts, hash } = parse(made.raw)
-      return [{ made, hash, risen: risenIn(made, [...accounts, ...made.loaded]) }]
-    })
-    const own = await accountsAmong(
-      db,
-      arrivals.flatMap(({ risen }) => risen),
-    )
-    for (const { made, hash, risen } of arrivals)
-      for (const place of risen.flatMap((account) => own.get(account) ?? [])) {
-        if (accountOf(tokens, place.address, place.asset) !== place.account) continue
-        const change = changeIn(chain, tokens, made, { hash, ...place })
-        if (await isDeposit(db, change)) found.push(change.deposit)
-      }
+    const { transactions } = await blockAt(chain.rpc, slot)
+    found.push(...(await depositsAmong(db, await movesAt(db, chain, tokens, transactions))))
   }
   return found
-}
-
-/** The accounts with a balance of lamports or of a token that is higher after a transaction. */
-function risenIn(made: MadeTransaction, accounts: readonly string[]): string[] {
-  const before = new Map(
-    made.tokensBefore.map(({ accountIndex, uiTokenAmount }) => [accountIndex, uiTokenAmount.amount]),
-  )
-  const ofTokens = made.tokensAfter.flatMap(({ accountIndex, uiTokenAmount }) =>
-    BigInt(uiTokenAmount.amount) > BigInt(before.get(accountIndex) ?? 0) ? accountIndex : [],
-  )
-  const indexes = new Set(ofTokens.map(Number))
-  for (const [index, lamports] of made.after.entries())
-    if (BigInt(lamports) > BigInt(made.before[index] ?? 0)) indexes.add(index)
-  return [...indexes].flatMap((index) => accounts[index] ?? [])
 }

@@ -80,6 +80,8 @@ export interface MadeTransaction {
 interface TokenBalance {
   accountIndex: string
   mint: string
+  /** The wallet of the account. */
+  owner?: string
   uiTokenAmount: { amount: string }
 }
 
@@ -168,16 +170,82 @@ function madeIn({ transaction, meta }: ShownTransaction, slot: string): MadeTran
 export const finalizedSlots = (rpc: SolanaRpc, first: bigint, last: bigint): Promise<string[]> =>
   rpc.call<string[]>('getBlocks', Number(first), Number(last), { commitment: 'finalized' })
 
-/** The transactions of a finalized slot. Throws a NodeFailure where the node does not have all of them. */
-export async function blockAt(rpc: SolanaRpc, slot: string): Promise<MadeTransaction[]> {
-  const options = { ...SHOWN, transactionDetails: 'full', rewards: false }
-  const block = await rpc.call<{ transactions: ShownTransaction[] } | null>('getBlock', Number(slot), options)
-  const made = block?.transactions.map((transaction) => madeIn(transaction, slot)) ?? [undefined]
-  return made.map((transaction) => {
-    if (transaction === undefined)
-      throw new NodeFailure(`the node of SOLANA does not have all of slot ${slot}`)
-    return transaction
+/** The balances of a transaction's accounts before and after it. */
+export interface Balances extends Pick<
+  MadeTransaction,
+  'slot' | 'err' | 'before' | 'after' | 'tokensBefore' | 'tokensAfter'
+> {
+  hash: string
+  /** Those of look-up tables last. */
+  accounts: Address[]
+  signers: Address[]
+}
+
+/** A finalized block, with the balances that its transactions have changed. */
+export interface Block {
+  slot: string
+  parentSlot: string
+  transactions: Balances[]
+}
+
+/** A transaction of a block, without its instructions: a block has thousands. */
+interface ListedTransaction extends Pick<ShownTransaction, 'meta'> {
+  transaction: { signatures: string[]; accountKeys: { pubkey: Address; signer: boolean }[] }
+}
+
+/** The block of a finalized slot. Throws a NodeFailure where the node does not have all of it. */
+export async function blockAt(rpc: SolanaRpc, slot: string): Promise<Block> {
+  const block = await rpc.call<{ parentSlot: string; transactions: ListedTransaction[] } | null>(
+    'getBlock',
+    Number(slot),
+    { ...SHOWN, transactionDetails: 'accounts', rewards: false },
+  )
+  const lacking = new NodeFailure(`the node of SOLANA does not have all of slot ${slot}`)
+  if (block === null) throw lacking
+  const transactions = block.transactions.map(({ transaction: { signatures, accountKeys }, meta }) => {
+    if (meta === null || signatures[0] === undefined) throw lacking
+    return {
+      ...{ hash: signatures[0], slot, err: meta.err, before: meta.preBalances, after: meta.postBalances },
+      accounts: accountKeys.map(({ pubkey }) => pubkey),
+      signers: accountKeys.flatMap(({ pubkey, signer }) => (signer ? pubkey : [])),
+      tokensBefore: meta.preTokenBalances ?? [],
+      tokensAfter: meta.postTokenBalances ?? [],
+    }
   })
+  return { slot, parentSlot: block.parentSlot, transactions }
+}
+
+/** Blocks that are read at a time: each may be some megabytes. */
+const BLOCKS_AT_ONCE = 4
+
+/**
+ * The next finalized blocks after a slot, each after its parent, until one is missing. Throws a NodeFailure where the first one
+ * is.
+ */
+export async function blocksAfter(rpc: SolanaRpc, slot: bigint, most: number): Promise<Block[]> {
+  const slots = await rpc.call<string[]>('getBlocksWithLimit', Number(slot) + 1, most, {
+    commitment: 'finalized',
+  })
+  const blocks: Block[] = []
+  try {
+    for (let start = 0; start < slots.length; start += BLOCKS_AT_ONCE) {
+      const asked = slots.slice(start, start + BLOCKS_AT_ONCE).map((next) => blockAt(rpc, next))
+      for (const answer of asked) answer.catch(() => undefined)
+      for (const answer of asked) {
+        const block = await answer
+        const before = blocks.at(-1)?.slot ?? String(slot)
+        if (block.parentSlot !== before)
+          throw new NodeFailure(
+            `the node of SOLANA leaves out blocks: it lists slot ${block.slot} after ${before}, and its block follows ${block.parentSlot}`,
+          )
+        blocks.push(block)
+      }
+    }
+  } catch (error) {
+    // What was read until then counts, and the next round says why.
+    if (!(error instanceof NodeFailure) || blocks.length === 0) throw error
+  }
+  return blocks
 }
 
 /** How a transaction changed accounts: lamports, and units of tokens by the address of the account. */
@@ -210,20 +278,6 @@ export interface TouchingSignature {
 
 const SIGNATURES_MAX = 1_000
 
-/** A page of the finalized signatures that touched an account after `until` and before `before`, the newest first. */
-export const signaturePage = (
-  rpc: SolanaRpc,
-  account: Address,
-  until: string | null,
-  before: string | undefined,
-): Promise<TouchingSignature[]> =>
-  rpc.call<TouchingSignature[]>('getSignaturesForAddress', account, {
-    commitment: 'finalized',
-    limit: SIGNATURES_MAX,
-    ...(until !== null && { until }),
-    ...(before !== undefined && { before }),
-  })
-
 /**
  * The finalized signatures that touched an account after `until`, the newest first; undefined where there are more than
  * `pages` thousand. A node may give fewer than were asked for: only an empty page is the last one.
@@ -236,7 +290,13 @@ export async function signaturesOf(
 ): Promise<TouchingSignature[] | undefined> {
   const found: TouchingSignature[] = []
   for (let page = 0; page < pages; page++) {
-    const signatures = await signaturePage(rpc, account, until, found.at(-1)?.signature)
+    const before = found.at(-1)?.signature
+    const signatures = await rpc.call<TouchingSignature[]>('getSignaturesForAddress', account, {
+      commitment: 'finalized',
+      limit: SIGNATURES_MAX,
+      ...(until !== null && { until }),
+      ...(before !== undefined && { before }),
+    })
     found.push(...signatures)
     if (signatures.length === 0) return found
   }

@@ -8,7 +8,7 @@ import { selectPayees } from '../../src/networks/network-transactions.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, offChain, onChain, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'
-import { accountsAmong } from './deposit-accounts.ts'
+import { balancesOf, movesAt } from './deposit-scan.ts'
 import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
 import { changesOf, madeTransaction, type MadeTransaction } from './node.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
@@ -93,7 +93,9 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   const lanes = nonceAccounts(chain)
   // What the hot wallet moves between itself and deposit addresses stays in custody. Others pay deposits to those.
   const isOurs = shown.signers.includes(wallet)
-  const addresses = isOurs ? [...(await accountsAmong(tx, shown.accounts)).values()] : []
+  const addresses = isOurs
+    ? (await movesAt(tx, chain, facts.tokens, [balancesOf(made, hash)])).map(({ place }) => place)
+    : []
   const atAddresses = (asset: string, changes: ReadonlyMap<Address, bigint>) =>
     addresses
       .filter((held) => held.asset === asset)

@@ -79,7 +79,7 @@ const TABLES = {
   entries: table('CUSTOMER', 'insert'),
   event_history: table('READABLE'),
   events: table('CUSTOMER', 'insert'),
-  address_holdings: table('CUSTOMER', 'insert', 'balance stale_at account signature'),
+  address_holdings: table('CUSTOMER', 'insert', 'balance stale_at'),
   evm_nonces: table('READABLE', 'insert', 'next_nonce acknowledged_nonces'),
   sweeps: table(
     'CUSTOMER',
