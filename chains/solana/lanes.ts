@@ -31,7 +31,7 @@ export const laneAccounts = ({ hotWallet, lanes }: Pick<SolanaChain, 'hotWallet'
   })
 
 /** Lanes for sweeps alone: they delay no withdrawal, and one that is not known stops none, since it can have paid none. */
-export const SWEEP_LANES = 4
+export const SWEEP_LANES = 24
 
 /** The nonce accounts of sweeps, as `laneAccounts` are those of payments. */
 export const sweepAccounts = ({ hotWallet }: Pick<SolanaChain, 'hotWallet'>) =>

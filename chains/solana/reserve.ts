@@ -75,9 +75,11 @@ function moneyOf(spendable: Map<string, bigint>, unitPrice: bigint): Money {
   }
 }
 
-/** The most that the sweeps under way can take, each with an account of the wallet's own: sweeping asks for no reservation. */
-const sweepsCostMax = ({ depositKeys, feeCeiling }: SolanaChain, { rentOfToken }: Facts): bigint =>
-  depositKeys === undefined ? 0n : BigInt(SWEEP_LANES) * (feeCeiling + rentOfToken(TOKEN_2022))
+/** The most that the sweeps under way can take, with the wallet's own accounts of tokens: sweeping asks for no reservation. */
+const sweepsCostMax = ({ depositKeys, feeCeiling }: SolanaChain, { rentOfToken, tokens }: Facts): bigint =>
+  depositKeys === undefined
+    ? 0n
+    : BigInt(SWEEP_LANES) * feeCeiling + BigInt(tokens.size) * rentOfToken(TOKEN_2022)
 
 /** Replacements have the nonce of the one before them: at most one of them is made. */
 const newestOfEach = (open: readonly ParsedPayment[]): Iterable<ParsedPayment> =>
