@@ -2,6 +2,7 @@ import type { Address } from '@solana/addresses'
 import type { Database, Queryable } from '../../src/db/database.ts'
 import { selectPayees } from '../../src/networks/network-transactions.ts'
 import type { DepositScan, FoundDeposit } from '../../src/networks/found-deposits.ts'
+import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { addressAnswerer } from './asked-addresses.ts'
 import { GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from './chain.ts'
 import { keepHeld, placesAmong, readStale, type Held, type Place } from './deposit-accounts.ts'
@@ -40,22 +41,27 @@ export function depositReader(db: Database, chain: SolanaChain) {
     const { tokens } = await chain.facts()
     const slot = slotIn(cursor)
     if (slot === undefined) return { cursor: cursorAt(await newestSlot(chain)), found: [] }
-    const blocks = await blocksAfter(chain.rpc, slot, BLOCKS_MAX)
-    const moves = await movesAt(
-      db,
-      chain,
-      tokens,
-      blocks.flatMap(({ transactions }) => transactions),
-    )
+    const moves: PlacedMove[] = []
+    let [last, count] = [String(slot), 0]
+    try {
+      for await (const { slot: read, transactions } of blocksAfter(chain.rpc, slot, BLOCKS_MAX)) {
+        moves.push(...(await movesAt(db, chain, tokens, transactions)))
+        last = read
+        count += 1
+      }
+    } catch (error) {
+      // What was read until then counts, and the next round says why.
+      if (!(error instanceof NodeFailure) || count === 0) throw error
+    }
     const stale = await readStale(db, chain, tokens)
     // Of several in these blocks, the last one counts.
     const held = new Map<string, Held>()
     for (const { place, after } of moves)
       held.set(`${place.address} ${place.asset}`, { ...place, units: after })
     return {
-      cursor: cursorAt(blocks.at(-1)?.slot ?? slot),
+      cursor: cursorAt(last),
       found: await depositsAmong(db, moves),
-      isBehind: blocks.length === BLOCKS_MAX,
+      isBehind: count === BLOCKS_MAX,
       keep: async (tx) => {
         await keepHeld(tx, stale)
         await keepHeld(tx, [...held.values()])

@@ -218,34 +218,25 @@ export async function blockAt(rpc: SolanaRpc, slot: string): Promise<Block> {
 /** Blocks that are read at a time: each may be some megabytes. */
 const BLOCKS_AT_ONCE = 4
 
-/**
- * The next finalized blocks after a slot, each after its parent, until one is missing. Throws a NodeFailure where the first one
- * is.
- */
-export async function blocksAfter(rpc: SolanaRpc, slot: bigint, most: number): Promise<Block[]> {
+/** The next finalized blocks after a slot, each after its parent. Throws a NodeFailure where the node lacks the next one. */
+export async function* blocksAfter(rpc: SolanaRpc, slot: bigint, most: number): AsyncGenerator<Block> {
   const slots = await rpc.call<string[]>('getBlocksWithLimit', Number(slot) + 1, most, {
     commitment: 'finalized',
   })
-  const blocks: Block[] = []
-  try {
-    for (let start = 0; start < slots.length; start += BLOCKS_AT_ONCE) {
-      const asked = slots.slice(start, start + BLOCKS_AT_ONCE).map((next) => blockAt(rpc, next))
-      for (const answer of asked) answer.catch(() => undefined)
-      for (const answer of asked) {
-        const block = await answer
-        const before = blocks.at(-1)?.slot ?? String(slot)
-        if (block.parentSlot !== before)
-          throw new NodeFailure(
-            `the node of SOLANA leaves out blocks: it lists slot ${block.slot} after ${before}, and its block follows ${block.parentSlot}`,
-          )
-        blocks.push(block)
-      }
+  let before = String(slot)
+  for (let start = 0; start < slots.length; start += BLOCKS_AT_ONCE) {
+    const asked = slots.slice(start, start + BLOCKS_AT_ONCE).map((next) => blockAt(rpc, next))
+    for (const answer of asked) answer.catch(() => undefined)
+    for (const answer of asked) {
+      const block = await answer
+      if (block.parentSlot !== before)
+        throw new NodeFailure(
+          `the node of SOLANA leaves out blocks: it lists slot ${block.slot} after ${before}, and its block follows ${block.parentSlot}`,
+        )
+      yield block
+      before = block.slot
     }
-  } catch (error) {
-    // What was read until then counts, and the next round says why.
-    if (!(error instanceof NodeFailure) || blocks.length === 0) throw error
   }
-  return blocks
 }
 
 /** How a transaction changed accounts: lamports, and units of tokens by the address of the account. */
