@@ -61,7 +61,7 @@ type WireRow = Withdrawal &
   }
 
 const SELECT_WIRES = `
-  select t.id as transfer_id, t.customer_id, t.profile_id, 'WIRE' as network, t.amount, t.asset, t.memo, t.fiat_account_id,
+  select t.id as transfer_id, t.customer_id, t.profile_id, 'WIRE' as network, t.amount, t.fee, t.asset, t.memo, t.fiat_account_id,
          coalesce(f.fiat_network_instructions #>> '{wire,account_number}', '') as destination_address, t.created_at,
          b.raw_transaction, b.waiting_code, b.waiting_detail, f.fiat_account_owner, f.fiat_network_instructions,
          coalesce(m.order_hash = encode(sha256(b.raw_transaction), 'hex'), false) as is_recorded
