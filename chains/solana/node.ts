@@ -54,8 +54,9 @@ export async function statusesOf(
   signatures: readonly string[],
 ): Promise<Map<string, SignatureStatus | null>> {
   const found = new Map<string, SignatureStatus | null>()
-  for (let start = 0; start < signatures.length; start += STATUSES_MAX) {
-    const wanted = signatures.slice(start, start + STATUSES_MAX)
+  const asked = [...new Set(signatures)]
+  for (let start = 0; start < asked.length; start += STATUSES_MAX) {
+    const wanted = asked.slice(start, start + STATUSES_MAX)
     const { value } = await rpc.call<{ value: (SignatureStatus | null)[] }>('getSignatureStatuses', wanted, {
       searchTransactionHistory: true,
     })

@@ -32,9 +32,16 @@ export async function broadcast(
   withdrawals: BroadcastWithdrawal[],
 ): Promise<BroadcastAnswer[]> {
   await chain.facts()
+  // Many withdrawals have the same transaction.
+  const sending = new Map<string, Promise<string>>()
+  const sendOnce = async (sent: BroadcastWithdrawal) => {
+    const under = sending.get(sent.crypto_tx_hash) ?? send(chain, sent)
+    sending.set(sent.crypto_tx_hash, under)
+    return under
+  }
   return Promise.all(
     withdrawals.map((sent) =>
-      send(chain, sent).then(
+      sendOnce(sent).then(
         (): BroadcastAnswer => ({ accepted: true, ...tooCheap(chain, sent) }),
         (error: unknown): BroadcastAnswer => {
           if (!(error instanceof RpcError)) throw error
