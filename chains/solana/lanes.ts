@@ -1,8 +1,7 @@
 import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
-import { selectPayees } from '../../src/networks/network-transactions.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
-import { unknownSpends } from '../kit/unknown-spends.ts'
+import { unknownSpends, unrecordedAmong } from '../kit/unknown-spends.ts'
 import { nonceOf, type Accounts } from './accounts.ts'
 import { NETWORK, type SolanaChain } from './chain.ts'
 import { addressWithSeed } from './instructions.ts'
@@ -209,17 +208,10 @@ async function unknownSpend(
   // The value has moved, so that the transaction that moved it must be among them.
   if (touching.length === 0)
     return nodeBehind(`the node does not show the transaction that moved nonce account ${account}`)
-  const known = await selectPayees(
-    tx,
-    NETWORK,
-    touching.map(({ signature }) => signature),
-  )
   // A failed transaction has paid nothing. It has moved the nonce, and its fee is missing in custody.
-  const strangers = touching
-    .filter(
-      ({ signature, err }) => err === null && !known.has(signature) && !row.acknowledged.includes(signature),
-    )
-    .map(({ signature }) => signature)
+  const succeeded = touching.flatMap(({ signature, err }) => (err === null ? signature : []))
+  const strangers = (await unrecordedAmong(tx, NETWORK, succeeded))
+    .filter((signature) => !row.acknowledged.includes(signature))
     .reverse()
   const looked = strangers.slice(0, STRANGERS_MAX)
   const made = await madeTransactions(chain.rpc, looked)

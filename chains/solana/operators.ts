@@ -2,18 +2,18 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
 import { doesNotPay } from '../kit/claims.ts'
+import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
 import type { MovedOnChain } from '../../src/networks/moved-on-chain.ts'
-import { selectPayees } from '../../src/networks/network-transactions.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
-import { feeIn, GAS_ASSET, NETWORK, offChain, onChain, type SolanaChain } from './chain.ts'
+import { feeIn, GAS_ASSET, NETWORK, offChain, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'
 import { balancesOf, movesAt } from './deposit-scan.ts'
 import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
 import { changesOf, madeTransaction, type MadeTransaction } from './node.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
-import { samePayment } from './payment-status.ts'
-import { parse, paymentIn } from './transaction.ts'
+import { costOfOne, rentOf, samePayment, wantedOf } from './payment-status.ts'
+import { parse, paymentIn, type ParsedTransfer } from './transaction.ts'
 
 /** A finalized transaction that the hot wallet has signed. Throws an Error that says why it is none. */
 async function madeByWallet(chain: SolanaChain, hash: string) {
@@ -49,7 +49,7 @@ export async function claimTransaction(
   withdrawal: PaidWithdrawal,
   hash: string,
 ): Promise<ClaimedTransaction> {
-  const { asset, amount, destination_address, raw_transaction } = withdrawal
+  const { raw_transaction } = withdrawal
   const facts = await chain.facts()
   const { made } = await madeByWallet(chain, hash)
   const paid = paymentIn(made.raw)
@@ -57,18 +57,21 @@ export async function claimTransaction(
     throw new Error(`${hash} is no payment of the hot wallet on a nonce account, or has failed`)
   const own = raw_transaction === null ? undefined : paymentIn(raw_transaction)
   const isItsNonce = own?.nonceAccount === paid.nonceAccount && own.nonce === paid.nonce
-  const token = facts.tokens.get(asset)
-  const to = destination_address as Address
-  const target = token === undefined ? to : associatedOf(to, token.mint, token.program)
-  const wanted = { target, units: onChain(asset, amount), mint: token?.mint }
-  const transfer = samePayment(paid, wanted)
-  if ((token === undefined && asset !== GAS_ASSET) || transfer === undefined)
-    throw doesNotPay(withdrawal, hash, isItsNonce)
+  const wanted = wantedOf(facts, withdrawal)
+  const transfer = wanted && samePayment(paid, wanted)
+  if (transfer === undefined) throw doesNotPay(withdrawal, hash, isItsNonce)
   const { transfers } = paid
   const shared = transfers.length > 1 && { crypto_tx_index: transfer.index, payments: transfers.length }
   const claimed = { raw_transaction: made.raw, crypto_tx_hash: hash, ...shared }
+  // While other payments of it are not on record, it stops all lanes: they would be made twice.
   if (raw_transaction === null)
-    return { ...claimed, keep: (tx) => acknowledgeOn(tx, chain, paid, { hash, slot: made.slot }) }
+    return {
+      ...claimed,
+      async keep(tx) {
+        if ((await unrecordedAmong(tx, NETWORK, [hash])).length === 0)
+          await acknowledgeOn(tx, chain, paid, { hash, slot: made.slot })
+      },
+    }
   if (!isItsNonce)
     throw new Error(`${hash} has another nonce, and the withdrawal's own transaction may still be made, too`)
   return claimed
@@ -89,6 +92,14 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   await requireNotUnderWay(tx, chain, hash, shown.nonceAccount, shown.lifetime)
   const { lamports, tokens } = changesOf(made, shown.accounts)
   const isPaidByUs = shown.feePayer === wallet
+  // Payments that are marked as withdrawals' count for those, with their rents and their parts of the fee.
+  const paid = paymentIn(made.raw)
+  const rows = await chain.withdrawals.paidBy(tx, NETWORK, hash)
+  const isMarked = ({ index }: ParsedTransfer) =>
+    rows.some(({ crypto_tx_index }) => crypto_tx_index === index)
+  const marked = paid?.transfers.filter(isMarked) ?? []
+  const others = paid?.transfers.filter((transfer) => !isMarked(transfer)) ?? []
+  const rents = sumOf(marked, (transfer) => rentOf(transfer, lamports))
   const fee = isPaidByUs ? made.fee : 0n
   const lanes = nonceAccounts(chain)
   // What the hot wallet moves between itself and deposit addresses stays in custody. Others pay deposits to those.
@@ -103,10 +114,13 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   const ownLamports =
     [wallet, ...lanes].reduce((sum, address) => sum + (lamports.get(address) ?? 0n), 0n) +
     atAddresses(GAS_ASSET, lamports) +
+    sumOf(marked, ({ mint, units }) => (mint === undefined ? units : 0n)) +
+    rents +
     fee
   const ofTokens = [...facts.tokens].map(([asset, { mint, program }]) => {
     const change = tokens.get(associatedOf(wallet, mint, program)) ?? 0n
-    return [asset, change + atAddresses(asset, tokens)] as const
+    const paid = sumOf(marked, (transfer) => (transfer.mint === mint ? transfer.units : 0n))
+    return [asset, change + atAddresses(asset, tokens) + paid] as const
   })
   const signedText = (asset: string, units: bigint) =>
     units < 0n ? `-${offChain(asset, -units)}` : offChain(asset, units)
@@ -123,21 +137,25 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     )
   const payments = [...lamports]
     .filter(([address, units]) => units > 0n && address !== wallet && !lanes.includes(address))
+    .filter(([address]) => !marked.some(({ target }) => target === address))
     .map(([address, units]) => ({ asset: GAS_ASSET, amount: offChain(GAS_ASSET, units), address }))
-  const paid = paymentIn(made.raw)
-  const tokenPayments = made.err === null && paid ? await paidTokens(chain, facts.tokens, paid) : []
+  const tokenPayments = made.err === null ? await paidTokens(chain, facts.tokens, others) : []
+  const sharesOfMarked = sumOf(marked, (transfer) => costOfOne(paid!, transfer, lamports)) - rents
   return {
     moved,
     payments: [...payments, ...tokenPayments],
-    ...(isPaidByUs && { networkFee: feeIn(made.fee) }),
+    ...(isPaidByUs && { networkFee: feeIn(made.fee - sharesOfMarked) }),
   }
 }
+
+const sumOf = <T>(of: readonly T[], units: (one: T) => bigint): bigint =>
+  of.reduce((sum, one) => sum + units(one), 0n)
 
 /** The payments of tokens, each by the wallet whose account got it. */
 async function paidTokens(
   chain: SolanaChain,
   tokens: ReadonlyMap<string, { mint: Address }>,
-  { transfers }: NonNullable<ReturnType<typeof paymentIn>>,
+  transfers: readonly ParsedTransfer[],
 ) {
   const owners = await readAccounts(
     chain.rpc,
@@ -153,7 +171,7 @@ async function paidTokens(
 }
 
 async function isKnown(tx: Queryable, hash: string): Promise<boolean> {
-  if ((await selectPayees(tx, NETWORK, [hash])).size > 0) return true
+  if ((await unrecordedAmong(tx, NETWORK, [hash])).length === 0) return true
   const { rowCount } = await tx.query(`select 1 from sweeps where network = $1 and crypto_tx_hash = $2`, [
     NETWORK,
     hash,
@@ -176,6 +194,8 @@ async function requireNotUnderWay(
     [NETWORK],
   )
   for (const { crypto_tx_hash, raw_transaction } of rows) {
+    // Some of its payments are marked as withdrawals'.
+    if (crypto_tx_hash === hash) continue
     const open = paymentIn(raw_transaction)
     if (open?.nonceAccount === nonceAccount && open.nonce === nonce)
       throw new Error(

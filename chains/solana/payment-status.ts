@@ -1,13 +1,13 @@
 import type { Address } from '@solana/addresses'
 import type { Queryable } from '../../src/db/database.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
-import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../../src/networks/network.ts'
+import type { BroadcastWithdrawal, NonceEnd, PaymentStatus, Withdrawal } from '../../src/networks/network.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { type WaitingReason, refusedDestination } from '../../src/networks/waiting.ts'
 import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import { doubtOf, type SecondWord } from '../kit/second-word.ts'
 import { nonceOf, readAccounts } from './accounts.ts'
-import { feeIn, NETWORK, type SolanaChain } from './chain.ts'
+import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { SYSTEM, TOKEN, TOKEN_2022 } from './instructions.ts'
 import {
   changesOf,
@@ -25,7 +25,7 @@ import {
   parse,
   parsePayment,
   paymentIn,
-  transferIn,
+  targetOf,
   type ParsedPayment,
   type ParsedTransaction,
   type ParsedTransfer,
@@ -42,7 +42,7 @@ export async function checkStatus(
   chain: SolanaChain,
   withdrawals: BroadcastWithdrawal[],
 ): Promise<PaymentStatus[]> {
-  await chain.facts()
+  const facts = await chain.facts()
   const standing = await statusesOf(chain.rpc, withdrawals.flatMap(hashesOf))
   const nonceAccounts = withdrawals.flatMap(
     (withdrawal) => paymentIn(withdrawal.raw_transaction)?.nonceAccount ?? [],
@@ -63,10 +63,17 @@ export async function checkStatus(
           const status = standing.get(hash)
           return status ? [{ hash, status }] : []
         })
-        const final = known.find(({ status }) => status.confirmationStatus === 'finalized')
-        if (final !== undefined) return outcomeOf(chain, withdrawal, final, await show(final.hash))
-        if (known.length > 0) return { state: 'MINED' }
-        const { nonce, nonceAccount, from } = parsePayment(withdrawal.raw_transaction)
+        const payment = parsePayment(withdrawal.raw_transaction)
+        let isInBlock = false
+        for (const { hash, status } of known) {
+          const made = status.confirmationStatus === 'finalized' ? await show(hash) : undefined
+          // On a nonce before, it has failed by another payment: that says nothing of the present bytes.
+          if (made && made.err !== null && !usesNonceOf(parse(made.raw), payment)) continue
+          if (made !== undefined) return outcomeOf(chain, facts, withdrawal, { hash, status }, made)
+          isInBlock = true
+        }
+        if (isInBlock) return { state: 'MINED' }
+        const { nonce, nonceAccount, from } = payment
         const value = nonceOf(accounts.get(nonceAccount), from)
         // The same bytes again: they are valid as long as the nonce has its value.
         if (value === undefined || value === nonce)
@@ -84,13 +91,13 @@ export async function checkStatus(
  */
 async function outcomeOf(
   chain: SolanaChain,
+  facts: Facts,
   withdrawal: BroadcastWithdrawal,
   { hash, status }: { hash: string; status: SignatureStatus },
-  made: MadeTransaction | undefined,
+  made: MadeTransaction,
 ): Promise<PaymentStatus> {
-  if (made === undefined) return { state: 'MINED' }
   const payment = parsePayment(withdrawal.raw_transaction)
-  const transfer = transferIn(payment, withdrawal)
+  const transfer = transferOf(facts, payment, withdrawal)
   const shown = parse(made.raw)
   // Of the account that is paid, as a deposit at one of our addresses has it.
   const index = String(shown.accounts.indexOf(transfer.target))
@@ -144,21 +151,23 @@ async function outcomeOf(
  * A payment's part of what the wallet has lost beyond the payments of a transaction: the rent of the account that it made, and a
  * share of the fee. The parts of all add up to it, to the lamport.
  */
-function costOfOne(
+export function costOfOne(
   { from, transfers }: ParsedPayment,
   transfer: ParsedTransfer,
   lamports: ReadonlyMap<Address, bigint>,
 ): bigint {
-  const rentOf = ({ madeFor, target }: ParsedTransfer) =>
-    madeFor === undefined ? 0n : (lamports.get(target) ?? 0n)
   const moved = transfers.reduce(
-    (sum, other) => sum + (other.mint === undefined ? other.units : rentOf(other)),
+    (sum, other) => sum + (other.mint === undefined ? other.units : rentOf(other, lamports)),
     0n,
   )
   const fee = -(lamports.get(from) ?? 0n) - moved
   const share = { of: transfers.length, rank: transfers.indexOf(transfer) }
-  return partOf(fee, share) + rentOf(transfer)
+  return partOf(fee, share) + rentOf(transfer, lamports)
 }
+
+/** The rent that the wallet has paid for the account of a recipient. */
+export const rentOf = ({ madeFor, target }: ParsedTransfer, lamports: ReadonlyMap<Address, bigint>): bigint =>
+  madeFor === undefined ? 0n : (lamports.get(target) ?? 0n)
 
 /** The payment that made a transaction fail: the one of the instruction that failed, or the first where none did. */
 function faultyIn(
@@ -258,15 +267,19 @@ export async function usedBy(
   withdrawal: BroadcastWithdrawal,
   hash: string,
 ): Promise<NonceEnd> {
-  await chain.facts()
+  const facts = await chain.facts()
   const kept = paymentIn(withdrawal.raw_transaction)
   if (kept === undefined) return mayBeMined('its bytes are no payment on a nonce account')
   const made = await madeTransaction(chain.rpc, hash)
   if (made === undefined) return mayBeMined(`the node of ${NETWORK} has no finalized transaction ${hash}`)
-  // Its own has ended without paying it where another payment of it made it fail.
-  if (hashesOf(withdrawal).includes(hash) && made.err === null)
-    return mayBeMined(`${hash} was signed for it, and may pay it`)
+  const transfer = transferOf(facts, kept, withdrawal)
   const shown = parse(made.raw)
+  // Its own has ended without paying it where another payment of it made it fail.
+  if (hashesOf(withdrawal).includes(hash)) {
+    if (made.err === null) return mayBeMined(`${hash} was signed for it, and may pay it`)
+    if (faultyIn(kept, shown, made.err) === transfer)
+      return mayBeMined(`${hash} failed because of it: 'not-paid' refunds it, and posts the fee`)
+  }
   if (shown.hash !== hash || !shown.isSigned)
     return mayBeMined(`the node's answer for ${hash} is not signed as ${hash}`)
   if (!usesNonceOf(shown, kept)) return mayBeMined(`${hash} has another nonce, or another wallet signed it`)
@@ -277,11 +290,27 @@ export async function usedBy(
     db,
     { network: NETWORK, transfer_id: withdrawal.transfer_id, hash },
     {
-      isSamePayment:
-        made.err === null && samePayment(paymentIn(made.raw), transferIn(kept, withdrawal)) !== undefined,
+      isSamePayment: made.err === null && samePayment(paymentIn(made.raw), transfer) !== undefined,
       doubt: () => doubtOfEnd(chain, hash, made.err, NOTHING_ELSE),
     },
   )
+}
+
+/** What a withdrawal has a transaction pay; undefined where the node has no mint of its asset. */
+export function wantedOf(facts: Facts, withdrawal: Withdrawal) {
+  const { asset, amount, destination_address } = withdrawal
+  const token = facts.tokens.get(asset)
+  if (token === undefined && asset !== GAS_ASSET) return undefined
+  const target = targetOf({ to: destination_address as Address, ...(token && { token }) })
+  return { target, units: onChain(asset, amount), mint: token?.mint }
+}
+
+/** The payment of a transaction that pays a withdrawal. Throws an Error where there is none. */
+function transferOf(facts: Facts, payment: ParsedPayment, withdrawal: Withdrawal): ParsedTransfer {
+  const wanted = wantedOf(facts, withdrawal)
+  const found = wanted && samePayment(payment, wanted)
+  if (found === undefined) throw new Error('none of its payments pays the withdrawal')
+  return found
 }
 
 /** The payment of a transaction that pays the same units of the same asset to the same account. */

@@ -86,6 +86,10 @@ const begin = (feePayer: Address) => {
   return setTransactionMessageFeePayer(feePayer, message)
 }
 
+/** The account that a payment goes to: the wallet for SOL, its account for a token. */
+export const targetOf = ({ to, token }: Pick<SolanaPayment, 'to' | 'token'>): Address =>
+  token === undefined ? to : associatedOf(to, token.mint, token.program)
+
 /** Signs payments on a durable nonce: the bytes stay valid until the nonce is used. */
 export const signPayments = (
   signer: SolanaSigner,
@@ -267,20 +271,6 @@ export function parsePayment(raw: Uint8Array): ParsedPayment {
   if (new Set(transfers.map(({ target }) => target)).size < transfers.length)
     throw new Error('it has more than one payment to an account')
   return { ...terms, from: feePayer, transfers }
-}
-
-/** The payment of a transaction that pays a withdrawal. Throws an Error where there is none. */
-export function transferIn(
-  { transfers }: Pick<ParsedPayment, 'transfers'>,
-  { crypto_tx_index }: Pick<SignedTransaction, 'crypto_tx_index'>,
-): ParsedTransfer {
-  const [only, ...others] = transfers
-  const found =
-    crypto_tx_index === undefined && others.length === 0
-      ? only
-      : transfers.find(({ index }) => index === crypto_tx_index)
-  if (found === undefined) throw new Error('none of its payments has the index of the withdrawal')
-  return found
 }
 
 /** Signs the same payments on the same nonce at another price: at most one of the two can ever be made. */

@@ -7,7 +7,7 @@ import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from
 import { changesOf, madeTransaction, statusesOf, type MadeTransaction } from '../node.ts'
 import { userOfNonce, type NonceUse } from '../payment-status.ts'
 import { send } from '../send.ts'
-import { feeOf, parse, parsePayment, SIGNATURE_FEE, transferIn } from '../transaction.ts'
+import { feeOf, parse, parsePayment, SIGNATURE_FEE } from '../transaction.ts'
 
 /**
  * Follows sweeps to their ends. Each is on a durable nonce, so its bytes are valid until the nonce is used: they are broadcast
@@ -102,7 +102,7 @@ function costOf(facts: Facts, sweep: FollowedSweep, made: MadeTransaction): bigi
   const swept = sweep.asset === GAS_ASSET && made.err === null ? onChain(GAS_ASSET, sweep.amount) : 0n
   const cost = swept - (lamports.get(sweep.from) ?? 0n)
   const bytes = parsePayment(sweep.raw_transaction)
-  const { madeFor, program } = transferIn(bytes, {})
+  const { madeFor, program } = bytes.transfers[0]!
   const rent = madeFor === undefined ? 0n : facts.rentOfToken(program)
   const most = feeOf(bytes) + SIGNATURE_FEE + rent
   if (cost < 0n || cost > most)
