@@ -6,7 +6,7 @@ import type { WaitingReason } from '../../src/networks/waiting.ts'
 import { deduct as deductFrom, owedOn, payFrom, type Money } from '../kit/owed-first.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { GAS_ASSET, NETWORK, offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
-import { UNITS_TYPICAL } from './fees.ts'
+import { larger, UNITS_TYPICAL } from './fees.ts'
 import { associatedOf, TOKEN_2022 } from './instructions.ts'
 import { laneAccounts, openLanes, SWEEP_LANES, type OpenLanes } from './lanes.ts'
 import { feeOf, paymentIn, SIGNATURE_FEE, type ParsedPayment } from './transaction.ts'
@@ -59,7 +59,7 @@ export async function reserve(
   for (const payment of newestOfEach(open)) {
     const nonce = nonceOf(accounts.get(payment.nonceAccount), wallet)
     // Its nonce has moved: the balances have what it did.
-    if (nonce === undefined || nonce === payment.nonce) deduct(spendable, facts, payment)
+    if (nonce === undefined || nonce === payment.nonce) deduct(spendable, chain, facts, payment)
   }
   const owed = await owedOn(tx, NETWORK, chain.withdrawals, withdrawals)
   const money = moneyOf(spendable, unitPrice)
@@ -94,8 +94,14 @@ async function makingLanes(tx: Transaction): Promise<bigint> {
   return rows.reduce((sum, { amount }) => sum + onChain(GAS_ASSET, amount) + SIGNATURE_FEE, 0n)
 }
 
-function deduct(spendable: Map<string, bigint>, facts: Facts, payment: ParsedPayment): void {
-  deductFrom(spendable, GAS_ASSET, feeOf(payment))
+/** Takes what a payment under way can take: it may be replaced until it offers `fee_ceiling` for each of its transfers. */
+function deduct(
+  spendable: Map<string, bigint>,
+  { feeCeiling }: SolanaChain,
+  facts: Facts,
+  payment: ParsedPayment,
+): void {
+  deductFrom(spendable, GAS_ASSET, larger(feeOf(payment), BigInt(payment.transfers.length) * feeCeiling))
   for (const { units, mint: paid, program, madeFor } of payment.transfers) {
     if (madeFor !== undefined) deductFrom(spendable, GAS_ASSET, facts.rentOfToken(program))
     const [asset] =

@@ -8,16 +8,16 @@ import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
 import { valueIn, type UsdPrices } from '../../src/contract/assets/usd-value.ts'
 import { GAS_ASSET, lamportsText, type SolanaChain } from './chain.ts'
 import { plansOf, type Plan } from './destinations.ts'
-import { aboveCeiling, priceFor, simulate, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
+import { aboveCeiling, priceFor, simulate, unitPriceNow } from './fees.ts'
 import { keepUsed } from './lanes.ts'
 import { failureIn, type TransactionError } from './node.ts'
 import { reserve, type Reservation } from './reserve.ts'
 import {
-  feeOf,
   fitTogether,
   instructionsOf,
   parsePayment,
   signPayments,
+  targetOf,
   type SolanaPayment,
 } from './transaction.ts'
 
@@ -61,7 +61,7 @@ export async function sign(
   const plans = (await plansOf(chain, facts, withdrawals)).map((plan, index) =>
     withinFee(plan, withdrawals[index]!, prices),
   )
-  const decisions = await decide(chain, plans, reservation, withdrawals, unitPrice)
+  const decisions = await decide(chain, plans, reservation, withdrawals)
   const used: Parameters<typeof keepUsed>[1][number][] = []
   const signed = new Map<Withdrawal, SignedTransaction>()
   for (const [index, [pack, unitLimit]] of [...packsIn(decisions)].entries()) {
@@ -105,16 +105,11 @@ async function decide(
   plans: readonly (Plan | Refused)[],
   reservation: Reservation,
   withdrawals: Withdrawal[],
-  unitPrice: bigint,
 ): Promise<Decision[]> {
   const ended = new Map<Withdrawal, Ended>()
   const alone = new Set<Withdrawal>()
   const limits = new Map<string, number>()
   const balances = new Map(reservation.spendable)
-  const cost = feeOf({
-    unitLimit: UNITS_TYPICAL,
-    unitPrice: priceFor(chain, unitPrice, UNITS_TYPICAL),
-  })
   for (let round = 1; ; round++) {
     for (const [asset, units] of balances) reservation.spendable.set(asset, units)
     const packs: Pack[] = []
@@ -128,7 +123,7 @@ async function decide(
         : packs.slice(-OPEN_PACKS).find((pack) => hasRoom(pack, payment, alone))
       if (open === undefined && packs.length === reservation.lanes.free.length)
         return deferred(noLaneLeft(reservation))
-      const short = reservation.pay(withdrawal, cost + rent)
+      const short = reservation.pay(withdrawal, chain.feeCeiling + rent)
       if (short !== undefined) return deferred(short)
       const pack = open ?? { withdrawals: [], payments: [] }
       if (open === undefined) packs.push(pack)
@@ -162,9 +157,7 @@ const hasRoom = (
   alone: ReadonlySet<Withdrawal>,
 ): boolean =>
   payments.length < PAYMENTS_MAX &&
-  payments.every(
-    ({ to, token, memo }) => memo === null && (to !== payment.to || token?.mint !== payment.token?.mint),
-  ) &&
+  payments.every((other) => other.memo === null && targetOf(other) !== targetOf(payment)) &&
   !alone.has(withdrawals[0]!) &&
   fitTogether([...payments, payment])
 
