@@ -274,15 +274,14 @@ export async function usedBy(
   if (made === undefined) return mayBeMined(`the node of ${NETWORK} has no finalized transaction ${hash}`)
   const transfer = transferOf(facts, kept, withdrawal)
   const shown = parse(made.raw)
-  // Its own has ended without paying it where another payment of it made it fail.
-  if (hashesOf(withdrawal).includes(hash)) {
-    if (made.err === null) return mayBeMined(`${hash} was signed for it, and may pay it`)
-    if (faultyIn(kept, shown, made.err) === transfer)
-      return mayBeMined(`${hash} failed because of it: 'not-paid' refunds it, and posts the fee`)
-  }
+  const isOwn = hashesOf(withdrawal).includes(hash)
+  if (isOwn && made.err === null) return mayBeMined(`${hash} was signed for it, and may pay it`)
   if (shown.hash !== hash || !shown.isSigned)
     return mayBeMined(`the node's answer for ${hash} is not signed as ${hash}`)
   if (!usesNonceOf(shown, kept)) return mayBeMined(`${hash} has another nonce, or another wallet signed it`)
+  // Its own has ended without paying it where another payment of it made it fail.
+  if (isOwn && made.err !== null && faultyIn(kept, shown, made.err) === transfer)
+    return mayBeMined(`${hash} failed because of it: 'not-paid' refunds it, and posts the fee`)
   const accounts = await readAccounts(chain.rpc, [kept.nonceAccount])
   const value = nonceOf(accounts.get(kept.nonceAccount), kept.from)
   if (value === undefined || value === kept.nonce) return mayBeMined(`${hash} has not moved its nonce yet`)

@@ -1,7 +1,7 @@
 import { ifAllAnswer, type Transaction } from '../../db/database.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
-import type { BroadcastWithdrawal, Payer, Signing } from '../../networks/network.ts'
+import type { BroadcastWithdrawal, Payer, SignedTransaction, Signing } from '../../networks/network.ts'
 import { signedBefore, type SignedBefore } from '../../networks/network-transactions.ts'
 import { NodeFailure } from '../../networks/node-failure.ts'
 import { BEHIND_ANOTHER, deferred, reasonOfFailure, type WaitingReason } from '../../networks/waiting.ts'
@@ -60,13 +60,12 @@ async function sign(tx: Transaction, rail: Rail, withdrawals: Claimed[]): Promis
   const forgotten: BroadcastWithdrawal[] = []
   for (const withdrawal of ahead) {
     const signed = before.get(withdrawal.transfer_id) ?? []
-    const open = signed.findLast(({ used_by }) => used_by === null)
-    if (open !== undefined) forgotten.push({ ...withdrawal, ...open, replaced: [] })
-    const reason = open ? signedAs(open.crypto_tx_hash) : await whyNotVoid(withdrawal, signed, adapter)
+    const open = await notVoid(withdrawal, signed, adapter)
+    if (open !== undefined) forgotten.push({ ...withdrawal, ...open.transaction, replaced: [] })
     const step =
-      reason === undefined
+      open === undefined
         ? stepAfterCheck(withdrawal, decisions.get(withdrawal.transfer_id)!, adapter)
-        : deferredStep(withdrawal, reason, adapter)
+        : deferredStep(withdrawal, open.reason, adapter)
     if (step === undefined) checked.push(withdrawal)
     else steps.push(step)
   }
@@ -107,15 +106,17 @@ const signedAs = (hash: string): WaitingReason => ({
 })
 
 /**
- * Why a transaction that was signed for a withdrawal before may still be mined; undefined where none can be. The chain is
+ * A transaction that was signed for a withdrawal before and may still be mined, and why; undefined where none can be. The chain is
  * asked once more: the rows of the database may be forged, and a deep reorganisation may have taken the other transaction
  * back.
  */
-async function whyNotVoid(
+async function notVoid(
   withdrawal: Claimed,
   signed: readonly SignedBefore[],
   adapter: Payer,
-): Promise<WaitingReason | undefined> {
+): Promise<{ transaction: SignedTransaction; reason: WaitingReason } | undefined> {
+  const open = signed.findLast(({ used_by }) => used_by === null)
+  if (open !== undefined) return { transaction: open, reason: signedAs(open.crypto_tx_hash) }
   const replaced = signed.map(({ crypto_tx_hash }) => crypto_tx_hash)
   for (const { used_by, ...transaction } of signed) {
     const end = await adapter
@@ -124,7 +125,8 @@ async function whyNotVoid(
         if (!(error instanceof NodeFailure)) throw error
         return { state: 'UNRESOLVED', reason: reasonOfFailure(error) } as const
       })
-    if (end?.state !== 'VOID') return end?.reason ?? signedAs(transaction.crypto_tx_hash)
+    if (end?.state !== 'VOID')
+      return { transaction, reason: end?.reason ?? signedAs(transaction.crypto_tx_hash) }
   }
   return undefined
 }
