@@ -9,15 +9,15 @@ import { Refused } from './rules.ts'
 /** How long approvals of a change count. Otherwise those of the first opening would open a journal that was lost. */
 const CHANGE_VALID_MS = 86_400_000
 
-const ALLOWED_MAX = 1_000
+const TRANSFERS_MAX = 1_000
 
 /**
- * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow one to be
+ * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow some to be
  * signed anew, or use up a nonce with an empty transfer to the wallet itself.
  */
 export type JournalChange = { expires_at: string } & (
   | Omit<OpenLine, 'at' | 'change'>
-  | Omit<VoidLine, 'at' | 'change'>
+  | (Omit<VoidLine, 'at' | 'change' | 'nonce' | 'transfer_id'> & { nonces: number[]; transfer_ids: string[] })
   | Omit<AllowLine, 'at' | 'change'>
   | (Omit<FillLine, 'at' | 'change' | 'fee'> & { gas: number; max_fee_per_gas: string })
 )
@@ -33,41 +33,45 @@ const isTime = (value: unknown): value is string =>
 const areIds = (ids: unknown): ids is string[] =>
   Array.isArray(ids) &&
   ids.length > 0 &&
-  ids.length <= ALLOWED_MAX &&
+  ids.length <= TRANSFERS_MAX &&
   ids.every((id) => typeof id === 'string')
 
 /** Reads a change, with its members in their order. Throws Refused for anything else. */
 export function readChange(value: unknown): JournalChange {
   const { kind, network, wallet, nonce, expires_at, ...more } = Object(value) as Record<string, unknown>
-  const { next_nonce, transfers_from, transfer_id, transfer_ids, gas, max_fee_per_gas } = more
+  const { next_nonce, transfers_from, nonces, transfer_ids, gas, max_fee_per_gas } = more
   if (kind === 'ALLOW' && typeof network === 'string' && areIds(transfer_ids) && isTime(expires_at))
     return { kind, network, transfer_ids, expires_at }
   if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet) && isTime(expires_at)) {
     const place = { network, wallet: getAddress(wallet) }
     if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from))
       return { kind, ...place, next_nonce, transfers_from, expires_at }
-    if (kind === 'VOID' && isCount(nonce) && typeof transfer_id === 'string')
-      return { kind, ...place, nonce, transfer_id, expires_at }
+    const areCounts = Array.isArray(nonces) && nonces.every(isCount)
+    if (kind === 'VOID' && areIds(transfer_ids) && areCounts && nonces.length === transfer_ids.length)
+      return { kind, ...place, nonces, transfer_ids, expires_at }
     const isPrice = typeof max_fee_per_gas === 'string' && /^\d{1,30}$/.test(max_fee_per_gas)
     if (kind === 'FILL' && isCount(nonce) && isCount(gas) && isPrice)
       return { kind, ...place, nonce, gas, max_fee_per_gas, expires_at }
   }
   throw new Refused(
-    'a change has network and expires_at, and is OPEN with wallet, next_nonce and transfers_from, VOID with wallet, nonce and ' +
-      `transfer_id, FILL with wallet, nonce, gas and max_fee_per_gas, or ALLOW with 1 to ${ALLOWED_MAX} transfer_ids. ` +
+    'a change has network and expires_at, and is OPEN with wallet, next_nonce and transfers_from, FILL with wallet, nonce, gas ' +
+      `and max_fee_per_gas, ALLOW with 1 to ${TRANSFERS_MAX} transfer_ids, or VOID with these, their nonces and wallet. ` +
       'Times are written as 2026-01-31T08:00:00.000Z',
   )
 }
 
-export function lineOf(approved: JournalChange, now: Date): AllowLine | FillLine | OpenLine | VoidLine {
+/** The lines that a change adds to the journal. */
+export function linesOf(approved: JournalChange, now: Date): (AllowLine | FillLine | OpenLine | VoidLine)[] {
   const { expires_at: _, ...line } = approved
-  const kept = {
-    at: now.toISOString(),
-    change: createHash('sha256').update(changeText(approved)).digest('hex'),
+  const change = createHash('sha256').update(changeText(approved)).digest('hex')
+  const kept = { at: now.toISOString(), change }
+  if (line.kind === 'VOID') {
+    const { nonces, transfer_ids: ids, ...place } = { ...line, ...kept }
+    return nonces.map((nonce, n) => ({ ...place, nonce, transfer_id: ids[n]!, change: `${change}/${n}` }))
   }
-  if (line.kind !== 'FILL') return { ...line, ...kept }
+  if (line.kind !== 'FILL') return [{ ...line, ...kept }]
   const { gas, max_fee_per_gas, ...fill } = line
-  return { ...fill, ...kept, fee: String(BigInt(gas) * BigInt(max_fee_per_gas)) }
+  return [{ ...fill, ...kept, fee: String(BigInt(gas) * BigInt(max_fee_per_gas)) }]
 }
 
 /** Throws Refused unless enough of the configuration's approvers have signed this change, not long ago. */

@@ -333,13 +333,13 @@ export class Journal {
     return this.#left.slice(first).filter((spending) => spending.network === network)
   }
 
-  /** Appends a line, and returns once it is on the disk; without one, once all that was read is. */
-  async keep(line?: JournalLine): Promise<void> {
+  /** Appends lines, and returns once they are on the disk; without one, once all that was read is. */
+  async keep(...lines: JournalLine[]): Promise<void> {
     if (this.#isBroken)
       throw new Error(`the journal ${this.#path} could not be written: start the signer again`)
     // Until it is known to be on the disk, nothing more is signed: half a line may be there, which a start cuts off.
     this.#isBroken = true
-    if (line !== undefined) await this.#file.appendFile(`${JSON.stringify(line)}\n`)
+    await this.#file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     await this.#file.datasync()
     this.#isBroken = false
     await this.refresh()

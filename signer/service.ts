@@ -12,7 +12,7 @@ import {
   type PaymentToJudge,
   type SignRequest,
 } from './rules.ts'
-import { lineOf, requireApproved, type JournalChange } from './journal-changes.ts'
+import { linesOf, requireApproved, type JournalChange } from './journal-changes.ts'
 import type { SignedStatement } from '../src/contract/approval.ts'
 
 export interface WalletStatus {
@@ -47,7 +47,7 @@ export class Signer {
       const allowed = judge(this.#config, this.#journal, request, this.#now())
       const { line } = allowed
       // A line that another process wrote may not be on the disk yet.
-      await this.#journal.keep(this.#journal.has(line) ? undefined : line)
+      await this.#journal.keep(...(this.#journal.has(line) ? [] : [line]))
       requireNoConflict(this.#journal, line)
       demand(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
       return allowed
@@ -100,11 +100,13 @@ export class Signer {
       demand(wallets !== undefined, `${change.network} is not configured`)
       if (change.kind !== 'ALLOW')
         demand(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
-      const line = lineOf(change, now)
-      if (!this.#journal.has(line)) requireNoConflict(this.#journal, line)
-      if (line.kind === 'FILL')
-        demand(BigInt(line.fee) <= feeMax!, `it may cost ${line.fee} wei, above fee_max`)
-      await this.#journal.keep(this.#journal.has(line) ? undefined : line)
+      const lines = linesOf(change, now)
+      for (const line of lines) {
+        if (!this.#journal.has(line)) requireNoConflict(this.#journal, line)
+        if (line.kind === 'FILL')
+          demand(BigInt(line.fee) <= feeMax!, `it may cost ${line.fee} wei, above fee_max`)
+      }
+      await this.#journal.keep(...lines.filter((line) => !this.#journal.has(line)))
     })
     if (change.kind !== 'FILL') return {}
     const { address } = wallet!

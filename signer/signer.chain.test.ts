@@ -559,7 +559,7 @@ test('what people approved is applied once: a transfer has no second signature w
   const expires_at = inMs(1_000_000)
   const allow: JournalChange = { kind: 'ALLOW', network: 'ETHEREUM', transfer_ids: [made.id], expires_at }
   const isVoid: JournalChange = {
-    ...{ kind: 'VOID', network: 'ETHEREUM', wallet: signer.address, nonce: 0, transfer_id: made.id },
+    ...{ kind: 'VOID', network: 'ETHEREUM', wallet: signer.address, nonces: [0], transfer_ids: [made.id] },
     expires_at,
   }
   // What was not signed is not void: its approvals would count once it is.
@@ -582,6 +582,48 @@ test('what people approved is applied once: a transfer has no second signature w
   await approved(again, isVoid)
   await expect(approved(again, { ...allow, expires_at: inMs(2_000_000) })).rejects.toThrow('with nonce 1')
   await cancelAll(customer, [made])
+})
+
+test('one set of approvals voids a list of what was signed, and a repeat of it voids nothing', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const made = [await withdraw(customer, '1'), await withdraw(customer, '1')]
+  const evidence = await evidenceOf(
+    service.db,
+    customer.customer_id,
+    made.map(({ id }) => id),
+  )
+  const signs = async ({ id, destination_address }: Transfer, nonce: number) => {
+    const unsigned = serializeTransaction({
+      ...{ type: 'eip1559', chainId: 1, nonce, to: destination_address as Hex, value: ONE },
+      ...{ gas: 21_000n, maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n },
+    })
+    const body = JSON.stringify({
+      network: 'ETHEREUM',
+      wallet: signer.address,
+      unsigned,
+      ...evidence.get(id)!,
+    })
+    return (await post(signer, '/v1/sign', body)).status
+  }
+  const [one, two] = made as [Transfer, Transfer]
+  const areVoid: JournalChange = {
+    ...{ kind: 'VOID', network: 'ETHEREUM', wallet: signer.address },
+    ...{ nonces: [0, 1], transfer_ids: [one.id, two.id], expires_at: inMs(1_000_000) },
+  }
+  expect(await signs(one, 0)).toBe(200)
+  // One that was not signed lets none of them be voided.
+  await expect(approved(signer, areVoid)).rejects.toThrow('was not signed on this journal')
+  expect(await signs(one, 2)).toBe(409)
+  expect(await signs(two, 1)).toBe(200)
+  const swapped = { ...areVoid, nonces: [1, 0] }
+  await expect(approved(signer, swapped)).rejects.toThrow(/was signed with nonce 0 of/)
+  for (const nonces of [[0], [0, 1, 2], 0, undefined])
+    await expect(approved(signer, { ...areVoid, nonces } as JournalChange)).rejects.toThrow('a change has')
+  await approved(signer, areVoid)
+  expect([await signs(one, 2), await signs(two, 3)]).toEqual([200, 200])
+  await approved(signer, areVoid)
+  expect([await signs(one, 4), await signs(two, 4)]).toEqual([409, 409])
+  await cancelAll(customer, made)
 })
 
 async function post({ socket }: Pick<Running, 'socket'>, path: string, body: string) {
@@ -1264,10 +1306,10 @@ test('after something else has used a nonce, its approvers void what was signed,
     kind: 'VOID',
     network: 'ETHEREUM',
     wallet: signer.address,
-    nonce: 0,
-    transfer_id: made.id,
+    nonces: [0],
+    transfer_ids: [made.id],
     expires_at: inMs(1_000_000),
-  } as const
+  } satisfies JournalChange
   await approved(signer, change)
   // While the new question waits, what was voided is not broadcast: a reorganisation could let it pay, too.
   const silent = networksOn(signer, {

@@ -144,7 +144,7 @@ describe('help', () => {
     ['client create', ['--customer <id>', '--scopes <scopes>', '--approval <id>', '--json', ...SCOPES]],
     ['operator create', ['--name <name>', '--role <role>', 'APPROVER']],
     ['webhooks test', ['<webhook>', '[type]', '--credentials <file>']],
-    ['signer void', ['--nonce <number>', '--transfer <id>', '--key <file>', '--socket <path>']],
+    ['signer void', ['--nonce <number...>', '--transfer <id...>', '--key <file>', '--socket <path>']],
   ])('of bursar %s', async (name, words) => {
     const { code, stdout, stderr } = await bursar([...name.split(' ').filter(Boolean), '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

@@ -20,7 +20,7 @@ const WORDS = {
   '--nonce <number>': [
     'to open, the first nonce that nothing was signed with; for void, the nonce that another transaction has used',
   ],
-  '--transfer <id>': ['transfer'],
+  '--transfer <id>': ['transfer; for void, in the order of the nonces'],
   '--transfers-from <time>': [
     'withdrawals from before are signed only if they are on record: when the journal was lost, or 1970-01-01T00:00:00.000Z for a new one',
   ],
@@ -40,8 +40,8 @@ const CHANGES = {
     'begin a journal that is new, was lost, or was restored from a backup, at a nonce',
   'allow --network <network> --transfer <id...>':
     'allow transfers from before the journal began, which were not signed',
-  'void --network <network> --wallet <address> --nonce <number> --transfer <id>':
-    'allow a transfer to be signed anew: what was signed for it can never be mined',
+  'void --network <network> --wallet <address> --nonce <number...> --transfer <id...>':
+    'allow transfers to be signed anew: what was signed for them can never be mined',
   'fill --network <network> --wallet <address> --nonce <number> --gas-price <wei> [--gas <number>]':
     'sign an empty transfer of the wallet to itself, which uses up the nonce, and print it',
 }
@@ -125,8 +125,8 @@ async function showOrSign(files: string[], config: string, answers: string | und
 type ChangeOptions = Given<typeof WORDS, typeof CHANGED> & {
   network?: string
   wallet?: string
-  nonce?: string
-  transfer?: string | string[]
+  nonce?: string | string[]
+  transfer?: string[]
   transfers_from?: string
   gas?: string
   gas_price?: string
@@ -139,22 +139,12 @@ async function approveOrMake(kind: string, { json, ...options }: ChangeOptions):
     import('../governance/approvals/approval-statement.ts'),
     import('../../signer/socket.ts'),
   ])
-  const {
-    network,
-    wallet,
-    transfer,
-    transfers_from,
-    gas = GAS,
-    key,
-    approvals: path,
-    socket,
-    config,
-  } = options
-  const nonce = Number(options.nonce)
+  const { gas = GAS, key, approvals: path, socket, config } = options
+  const nonces = [options.nonce ?? []].flat().map(Number)
   const expires_at = options.expires ?? new Date(Date.now() + VALID_MS).toISOString()
   const change = readChange({
-    ...{ kind: kind.toUpperCase(), network, wallet, nonce, next_nonce: nonce, expires_at },
-    ...{ transfer_id: transfer, transfer_ids: transfer, transfers_from },
+    ...{ ...options, kind: kind.toUpperCase(), expires_at, transfer_ids: options.transfer },
+    ...{ nonces, nonce: nonces[0], next_nonce: nonces[0] },
     ...{ gas: Number(gas), max_fee_per_gas: options.gas_price },
   })
   const statement = changeText(change)
