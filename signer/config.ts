@@ -15,7 +15,6 @@ import {
   type CryptoNetwork,
 } from '../src/contract/assets/catalogue.ts'
 import { Closed } from '../src/contract/fields.ts'
-import { WINDOW_MS_MAX } from './journal.ts'
 import { readApproverKey, type ApproverKey } from '../src/governance/approvals/approval-statement.ts'
 import type { Wallet } from './back-end.ts'
 import { openWallet, WalletSection } from './wallets.ts'
@@ -39,11 +38,11 @@ const NetworkSection = Closed({
   wallets: Type.Array(WalletSection, { minItems: 1, maxItems: 20 }),
   /** The most that one transaction may cost, in the network's own asset. */
   fee_max: Decimal,
-  /** The most that leaves within a period, by asset. An asset without a window is not paid. */
+  /** The most that leaves within a period of a year at most, by asset. An asset without a window is not paid. */
   windows: Type.Array(
     Closed({
       asset: Type.String(),
-      period_seconds: Type.Integer({ minimum: 1, maximum: WINDOW_MS_MAX / 1000 }),
+      period_seconds: Type.Integer({ minimum: 1, maximum: 31_536_000 }),
       amount: Decimal,
     }),
     { minItems: 1 },
@@ -104,7 +103,7 @@ export interface SignerConfig {
   networks: ReadonlyMap<string, SignerNetwork>
 }
 
-const NATIVE_DECIMALS = 18
+export const NATIVE_DECIMALS = 18
 
 /** Reads the signer's file, with the keys that it names. Throws an Error that names the field and the rule. */
 export async function readSignerConfig(

@@ -3,7 +3,9 @@ import type { Server } from 'node:net'
 import { dirname } from 'node:path'
 import type { Hex } from 'viem'
 import { millisOfId } from '../src/db/ids.ts'
+import type { SignerConfig } from './config.ts'
 import { listenAlone } from './socket.ts'
+import { Window, type Leaving } from './windows.ts'
 
 /**
  * The signer's own record of what it has signed: a file to which lines of JSON are appended. A line is on the disk before
@@ -74,25 +76,13 @@ export interface SignatureLine extends LineOfWallet {
   signature: Hex
 }
 
-/** What a signature lets out, in units of the chain: its amount, and its fee in the network's own asset. */
-interface Left {
-  at: string
-  network: string
-  asset: string
-  units: bigint
-  fee: bigint
-}
-
 /** A replacement of the same nonce lets out what it costs more, and no second amount. */
-function leftBy(line: NonceLine, before: NonceLine | undefined): Left {
-  const { at, network, fee } = line
-  const more = larger(BigInt(fee) - BigInt(before?.fee ?? 0), 0n)
+function leftBy(line: NonceLine, before: NonceLine | undefined): Leaving {
+  const more = BigInt(line.fee) - BigInt(before?.fee ?? 0)
   const isPayment = line.kind === 'SIGN' && before?.kind !== 'SIGN'
   const { asset, units } = isPayment ? line : { asset: '', units: 0 }
-  return { at, network, asset, units: BigInt(units), fee: more }
+  return { asset, units: BigInt(units), fee: more > 0n ? more : 0n }
 }
-
-const larger = (a: bigint, b: bigint) => (a > b ? a : b)
 
 type NonceLine = SignLine | FillLine
 export type JournalLine = NonceLine | OpenLine | VoidLine | AllowLine | SignatureLine
@@ -108,8 +98,6 @@ const walletKey = ({ network, wallet }: Pick<SignLine, 'network' | 'wallet'>) =>
 
 /** Each line is an object of JSON. */
 const OPENING_BRACE = 0x7b
-/** The longest period of a window: a year. */
-export const WINDOW_MS_MAX = 31_536_000_000
 /** As much is read at a time. */
 const CHUNK_BYTES = 1024 * 1024
 
@@ -128,23 +116,28 @@ export class Journal {
   readonly #changes = new Set<string>()
   /** By network, the time from which on transfers are signed that are not on record. */
   readonly #transfersFrom = new Map<string, string>()
-  /** What has left by lines that count, oldest first. */
-  readonly #left: Left[] = []
+  /** By network. */
+  readonly windows: ReadonlyMap<string, Window[]>
+  /** The latest time of a line, in milliseconds. */
+  newest = 0
 
-  private constructor(path: string, file: FileHandle, lock: Server) {
+  private constructor(path: string, file: FileHandle, lock: Server, networks: SignerConfig['networks']) {
+    this.windows = new Map(
+      [...networks].map(([name, network]) => [name, network.windows.map((one) => new Window(network, one))]),
+    )
     this.#path = path
     this.#file = file
     this.#lock = lock
   }
 
   /**
-   * Opens the journal, which is made if it is not there. A last line without an end was not answered, and is cut off. Throws
-   * an Error for a line or a file that is none, and where another process has it open.
+   * Opens the journal, which is made if it is not there, for the windows of these networks. A last line without an end was not
+   * answered, and is cut off. Throws an Error for a line or a file that is none, and where another process has it open.
    */
-  static async open(path: string): Promise<Journal> {
+  static async open(path: string, networks: SignerConfig['networks']): Promise<Journal> {
     const lock = await listenAlone(`${path}.lock`)
     const file = await open(path, 'a+', 0o600)
-    const journal = new Journal(path, file, lock)
+    const journal = new Journal(path, file, lock, networks)
     try {
       // A new file is lost with its folder's entry.
       const folder = await open(dirname(path))
@@ -194,7 +187,9 @@ export class Journal {
 
   #applyText(text: string): void {
     try {
-      this.#apply(JSON.parse(text) as JournalLine)
+      const line = JSON.parse(text) as JournalLine
+      this.#apply(line)
+      if (Date.parse(line.at) > this.newest) this.newest = Date.parse(line.at)
     } catch {
       throw new Error(
         `the journal ${this.#path} has a line that cannot be read: restore it from its backup, and open it`,
@@ -227,9 +222,8 @@ export class Journal {
     }
     if (line.kind !== 'FILL') this.#transfers.set(line.transfer_id, line)
     if (line.kind === 'VOID') return
-    // Sorted by time, also where a clock was set back: a window reads its end alone.
     const left = leftBy(line, wallet.byNonce.get(line.nonce))
-    this.#left.splice(this.#left.findLastIndex(({ at }) => at <= left.at) + 1, 0, left)
+    this.windows.get(line.network)?.forEach((window) => window.add(Date.parse(line.at), left))
     wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
     wallet.byNonce.set(line.nonce, line)
   }
@@ -323,14 +317,6 @@ export class Journal {
 
   signatureOf(place: Pick<SignatureLine, 'network' | 'wallet' | 'digest'>): Hex | undefined {
     return this.#walletOf(place).signatures.get(place.digest)
-  }
-
-  leftSince(network: string, since: string): Left[] {
-    // Oldest first: what is older than the longest possible window is forgotten.
-    const isOld = ({ at: then }: Left) => Date.parse(then) < Date.now() - WINDOW_MS_MAX
-    while (this.#left.length > 0 && isOld(this.#left[0]!)) this.#left.shift()
-    const first = this.#left.findLastIndex((before) => before.at < since) + 1
-    return this.#left.slice(first).filter((spending) => spending.network === network)
   }
 
   /** Appends lines, and returns once they are on the disk; without one, once all that was read is. */

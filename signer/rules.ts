@@ -11,8 +11,9 @@ import type { SigningEvidence } from '../src/contract/approval.ts'
 import { disagreementOf } from '../chains/evm/signed-payment.ts'
 import { unlessUnreadable } from '../src/networks/signed-payment.ts'
 import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
-import type { SignerConfig, SignerNetwork } from './config.ts'
+import { NATIVE_DECIMALS, type SignerConfig, type SignerNetwork } from './config.ts'
 import type { Journal, SignLine } from './journal.ts'
+import type { Leaving } from './windows.ts'
 
 /** A payment of a network, with what proves that it was accepted. */
 export interface PaymentToJudge extends SigningEvidence {
@@ -45,23 +46,29 @@ export function demand(isAllowed: boolean, rule: string): asserts isAllowed {
   if (!isAllowed) throw new Refused(rule)
 }
 
-/** Most that the clock may differ from the time that has passed since the signer started. */
+/** Most that the clock may differ from the time that has passed, or be behind the journal. */
 const CLOCK_MS_MAX = 60_000
 
-/** The clock, by which windows count: it throws Refused once it was set by more than a minute, or the machine slept that long. */
-export function steadyClock(): () => Date {
-  const begun = Date.now() - performance.now()
+/**
+ * The clock by which windows count: the time since the first question, so that a clock that is set opens none. It throws
+ * Refused while the machine's clock is more than a minute from it, or was behind the journal from the start.
+ */
+export function steadyClock(journal: Pick<Journal, 'newest'>): () => Date {
+  let begun: number | undefined
   return () => {
-    const off = Date.now() - performance.now() - begun
-    const rule =
-      `the clock is ${Math.round(off / 1000)} s from the time that the signer has run: it was set, or the machine was suspended; ` +
-      'compare it with another clock, and start the signer again'
-    demand(Math.abs(off) <= CLOCK_MS_MAX, rule)
-    return new Date()
+    const [now, passed, newest] = [Date.now(), performance.now(), new Date(journal.newest)]
+    const off = now - (begun === undefined ? Math.max(now, journal.newest) : begun + passed)
+    const [from, otherwise] =
+      begun === undefined
+        ? [`the journal's newest line, of ${newest.toISOString()}`, 'was ahead before: wait until then']
+        : ['the time since the start', 'was wrong, or the machine was suspended: start the signer again']
+    const remedy = `compare it with another clock and set it right, and the signer goes on. If it is right, it ${otherwise}`
+    demand(Math.abs(off) <= CLOCK_MS_MAX, `the clock is ${Math.round(off / 1000)} s from ${from}: ${remedy}`)
+    begun ??= now - passed
+    return new Date(begun + passed)
   }
 }
 
-const NATIVE_DECIMALS = 18
 /** Most gas of a payment: a transfer to a contract takes far less. */
 const GAS_MAX = 1_000_000n
 
@@ -93,12 +100,12 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
     units: String(units),
     fee: String(fee),
   }
-  requireInJournal(journal, request.network, accepted.id)
+  requireInJournal(journal, request, accepted.id)
   requireNoConflict(journal, line)
   const before = journal.signedAt(line)
   const [own, more] = before === undefined ? [units, fee] : ([0n, fee - BigInt(before.fee)] as const)
   const leaving = [{ asset: accepted.asset, units: own, fee: more }]
-  requireWithinWindows(network, leftWithin(network, journal, now), leaving)
+  requireWithinWindows(request.network, journal, leaving, now)
   return { line, transaction, network }
 }
 
@@ -112,16 +119,9 @@ export function requireNoConflict(journal: Journal, line: Parameters<Journal['co
 }
 
 /** Throws Refused unless the transfer is on record, or from a time of which the journal knows everything. */
-function requireInJournal(journal: Journal, network: string, transferId: string): void {
-  const objection = journal.objectionTo(network, transferId)
+function requireInJournal(journal: Journal, payment: PaymentToJudge, transferId: string): void {
+  const objection = journal.objectionTo(payment.network, transferId)
   demand(objection === undefined, objection!)
-}
-
-/** What a payment would let out, in units of the chain. */
-interface Leaving {
-  asset: string
-  units: bigint
-  fee: bigint
 }
 
 /**
@@ -153,11 +153,10 @@ export function foresee(
   for (const [id, { until }] of foreseen)
     if (until + FORESEEN_AGAIN_MS < now.getTime() || journal.signedFor(id) !== undefined) foreseen.delete(id)
   const counted = new Map([...foreseen].filter(([, { until }]) => until >= now.getTime()))
-  const leftOf = new Map<SignerNetwork, bigint[]>()
   return payments.map((payment) => {
     try {
       const { network, accepted, units } = judgePayment(config, payment)
-      requireInJournal(journal, payment.network, accepted.id)
+      requireInJournal(journal, payment, accepted.id)
       const before = journal.signedFor(accepted.id)
       demand(
         before === undefined,
@@ -172,9 +171,7 @@ export function foresee(
       }
       counted.delete(accepted.id)
       const leaving = [...[...counted.values()].filter((other) => other.network === payment.network), own]
-      const left = leftOf.get(network) ?? leftWithin(network, journal, now)
-      leftOf.set(network, left)
-      requireWithinWindows(network, left, leaving)
+      requireWithinWindows(payment.network, journal, leaving, now)
       counted.set(accepted.id, own)
       foreseen.set(accepted.id, own)
       return null
@@ -310,34 +307,14 @@ function isAbout(text: string, accepted: Accepted): boolean {
   )
 }
 
-function countedIn(network: SignerNetwork, asset: string, leaving: readonly Leaving[]): bigint {
-  const isGas = asset === NETWORKS[network.network].gasAsset
-  return leaving.reduce(
-    (sum, payment) => sum + (payment.asset === asset ? payment.units : 0n) + (isGas ? payment.fee : 0n),
-    0n,
-  )
-}
-
-const leftWithin = (network: SignerNetwork, journal: Journal, now: Date): bigint[] =>
-  network.windows.map(({ asset, periodMs }) => {
-    const since = new Date(now.getTime() - periodMs).toISOString()
-    return countedIn(network, asset, journal.leftSince(network.network, since))
-  })
-
 /** Throws Refused unless what has left, with these payments, is within each window. */
-function requireWithinWindows(
-  network: SignerNetwork,
-  left: readonly bigint[],
-  leaving: readonly Leaving[],
-): void {
-  for (const { asset } of leaving)
-    demand(
-      network.windows.some((window) => window.asset === asset),
-      `no window is configured for ${asset}`,
-    )
-  for (const [index, { asset, periodMs, units }] of network.windows.entries())
-    demand(
-      left[index]! + countedIn(network, asset, leaving) <= units,
-      `more ${asset} would leave than its window of ${periodMs / 1000} s allows`,
-    )
+function requireWithinWindows(name: string, journal: Journal, leaving: readonly Leaving[], now: Date): void {
+  const windows = journal.windows.get(name) ?? []
+  const unlimited = leaving.find(({ asset }) => !windows.some(({ limit }) => limit.asset === asset))
+  demand(unlimited === undefined, `no window is configured for ${unlimited?.asset}`)
+  for (const window of windows) {
+    const { asset, periodMs, units } = window.limit
+    const left = leaving.reduce((sum, payment) => sum + window.counts(payment), window.left(now))
+    demand(left <= units, `more ${asset} would leave than its window of ${periodMs / 1000} s allows`)
+  }
 }

@@ -41,8 +41,10 @@ async function reply(signer: Signer, request: IncomingMessage, response: ServerR
     response.end(JSON.stringify(body))
   }
   try {
-    if (request.method === 'GET' && request.url === '/v1/status')
+    if (request.method === 'GET' && request.url === '/v1/status') {
+      await signer.check([])
       return send(200, { wallets: await signer.status() })
+    }
     if (request.method !== 'POST')
       return send(405, { refused: 'POST /v1/sign, /v1/check or /v1/journal, or GET /v1/status' })
     const length = Number(request.headers['content-length'] ?? BODY_BYTES_MAX + 1)

@@ -29,18 +29,17 @@ export class Signer {
   /** By transfer, what was foreseen and is not signed yet. */
   readonly #foreseen = new Map<string, Foreseen>()
   #turn: Promise<unknown> = Promise.resolve()
-
   readonly #now: () => Date
 
-  constructor(config: SignerConfig, journal: Journal, now = steadyClock()) {
+  constructor(config: SignerConfig, journal: Journal, now = steadyClock(journal)) {
     this.#config = config
     this.#journal = journal
     this.#now = now
   }
 
   /**
-   * The signed transaction. Throws Refused with the rule that forbids it, and BackEndFailure where the key cannot be used
-   * now: the journal has its line by then, and the same question is signed later.
+   * The signed transaction. Throws Refused with the rule that forbids it, and BackEndFailure where the
+   * key cannot be used now: the journal has its line by then, and the same question is signed later.
    */
   async sign(request: SignRequest): Promise<Hex> {
     const { line, transaction, network } = await this.#alone(async () => {
@@ -55,22 +54,19 @@ export class Signer {
     // Everything may be stopped while the device is asked.
     const recheck = () => void judge(this.#config, this.#journal, request, this.#now())
     // Outside the turn: a device may take seconds, and other wallets do not wait for it.
-    return network.wallets
-      .get(line.wallet as Hex)!
-      .signTransaction(transaction, this.#signaturesOf(line, recheck))
+    const wallet = network.wallets.get(line.wallet as Hex)!
+    return wallet.signTransaction(transaction, this.#signaturesOf(line, recheck))
   }
 
-  #signaturesOf(
-    { network, wallet }: { network: string; wallet: string },
-    recheck: () => void,
-  ): KeptSignatures {
+  #signaturesOf(place: { network: string; wallet: string }, recheck: () => void): KeptSignatures {
+    const { network, wallet } = place
     const signatureOf = (digest: Hex) => this.#journal.signatureOf({ network, wallet, digest })
     return {
       find: (digest) => this.#alone(async () => signatureOf(digest)),
       keep: (digest, signature) =>
         this.#alone(async () => {
           recheck()
-          const at = new Date().toISOString()
+          const at = this.#now().toISOString()
           await this.#journal.keep({ kind: 'SIGNATURE', at, network, wallet, digest, signature })
           return signatureOf(digest)!
         }),
@@ -79,7 +75,7 @@ export class Signer {
 
   /**
    * Why each of these payments would be refused, before bytes of it are asked for; null where it would not be. Those count
-   * in the windows of the next ones for a minute, in which they may be asked for.
+   * in the windows of the next ones for a minute, in which they may be asked for. Throws Refused while the clock is doubted.
    */
   check(payments: readonly PaymentToJudge[]): Promise<(string | null)[]> {
     return this.#alone(async () =>
@@ -121,18 +117,16 @@ export class Signer {
     return { signed }
   }
 
-  /** Throws Refused while the clock keeps everything from being signed. */
   status(): Promise<WalletStatus[]> {
-    return this.#alone(async () => {
-      this.#now()
-      return [...this.#config.networks].flatMap(([network, { wallets }]) =>
+    return this.#alone(async () =>
+      [...this.#config.networks].flatMap(([network, { wallets }]) =>
         [...wallets.keys()].map((wallet) => ({
           network,
           wallet,
           next_nonce: this.#journal.nextNonce({ network, wallet }) ?? null,
         })),
-      )
-    })
+      ),
+    )
   }
 
   /** One request at a time: what is judged by the journal is in it before the next one is judged. */

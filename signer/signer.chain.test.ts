@@ -5,7 +5,7 @@
 import { createPrivateKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
@@ -123,7 +123,7 @@ async function startSigner(changes: Changes = {}) {
   const config = await readSignerConfig(path, { KEY: key })
   const [address, ...further] = [...config.networks.get('ETHEREUM')!.wallets.keys()] as [Hex, ...Hex[]]
   if (changes.key === undefined && changes.journal === undefined) await fund([address, ...further])
-  const opened = await Journal.open(config.journal)
+  const opened = await Journal.open(config.journal, config.networks)
   const server = await serveSigner(new Signer(config, opened, changes.clock), config.listen)
   const client = await signerClient({ socket })
   if (changes.key === undefined && changes.journal === undefined)
@@ -367,6 +367,21 @@ test('while its clock is doubted it says that it signs nothing, and why', async 
   expect(await client.status()).toHaveLength(1)
   isDoubted = true
   await expect(client.status()).rejects.toThrow('the signer signs nothing: the clock is 3600 s off')
+})
+
+test('started while its clock is behind its journal it runs, and says why it signs nothing', async () => {
+  const signer = await startSigner()
+  await signer.close()
+  const at = inMs(3_600_000)
+  await appendFile(
+    signer.journal,
+    `${JSON.stringify({ kind: 'ALLOW', at, network: 'BASE', transfer_ids: [] })}\n`,
+  )
+  const { refuses } = (await startProcess(signer)).ready as { refuses?: string }
+  expect(refuses).toContain(`from the journal's newest line, of ${at}`)
+  await expect((await signerClient({ socket: signer.socket })).status()).rejects.toThrow(
+    "the journal's newest line",
+  )
 })
 
 test('from its own thresholds on, its own approvers must have signed the payment', async () => {
@@ -891,7 +906,7 @@ test('a row that the database role makes ASKED is not signed once its withdrawal
 
 test('a journal is open in one process; where it is in two, each nonce is signed for one payment', async () => {
   const [customer, signer] = [await newCustomer(service), await startSigner()]
-  await expect(Journal.open(signer.journal)).rejects.toThrow(
+  await expect(Journal.open(signer.journal, new Map())).rejects.toThrow(
     `another process listens at ${signer.journal}.lock`,
   )
   // As on another machine that shares the folder.
@@ -950,8 +965,9 @@ async function startProcess(signer: Running, environment: Record<string, string>
   })
   atEnd(async () => void child.kill('SIGKILL'))
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-  expect(JSON.parse(line)).toMatchObject({ ready: true, wallets: [{ wallet: signer.address }] })
-  return child
+  const ready = JSON.parse(line) as object
+  expect(ready).toMatchObject({ ready: true, wallets: [{ wallet: signer.address }] })
+  return Object.assign(child, { ready })
 }
 
 test('kill -9 of its process, again and again, pays nothing twice', async () => {
@@ -1370,7 +1386,7 @@ test('over TLS, only a client with a certificate of the authority is answered', 
   }
   const config = await readSignerConfig(signer.path, { KEY: signer.key })
   await signer.close()
-  const journal = await Journal.open(signer.journal)
+  const journal = await Journal.open(signer.journal, config.networks)
   const server = await serveSigner(new Signer(config, journal), {
     ...{
       host: '127.0.0.1',
@@ -1440,7 +1456,7 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
     }),
   )
   const config = await readSignerConfig(file('signer'), { KEY: hot })
-  const journal = await Journal.open(config.journal)
+  const journal = await Journal.open(config.journal, config.networks)
   const server = await serveSigner(new Signer(config, journal), config.listen)
   atEnd(async () => {
     server.closeAllConnections()
@@ -1547,8 +1563,8 @@ test('its files are examined at the start: a wrong field is named, and a key is 
   await expect(readSignerConfig(path, {})).rejects.toThrow('window is not a known field')
   const file = join(folder, 'no-journal')
   await writeFile(file, 'something else')
-  await expect(Journal.open(file)).rejects.toThrow(`${file} is no journal of a signer`)
+  await expect(Journal.open(file, new Map())).rejects.toThrow(`${file} is no journal of a signer`)
   expect(await readFile(file, 'utf8')).toBe('something else')
   await writeFile(file, '{"kind":"SIGN"}\nx\n')
-  await expect(Journal.open(file)).rejects.toThrow('has a line that cannot be read')
+  await expect(Journal.open(file, new Map())).rejects.toThrow('has a line that cannot be read')
 })

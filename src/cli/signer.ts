@@ -59,14 +59,15 @@ export function signerCommands(program: Command): void {
         server.close(() => void journal.close().then(() => ownProcess().exit(EXIT.done), fail))
         server.closeAllConnections()
       })
-      return { ready: true, wallets: await running.status() }
+      const refuses = await running.check([]).then(() => undefined, messageOf)
+      return { ready: true, wallets: await running.status(), refuses }
     },
-    says({ wallets }) {
+    says({ wallets, refuses }) {
       const lines = wallets.map(
         ({ network, wallet, next_nonce }) =>
           `  ${network} ${wallet}: ${next_nonce === null ? "not opened, see 'bursar signer open'" : `next nonce ${next_nonce}`}`,
       )
-      return ['The signer is ready.', ...lines].join('\n')
+      return [refuses ? `The signer signs nothing: ${refuses}` : 'The signer is ready.', ...lines].join('\n')
     },
   })
   signer.list('sign <request...> --config <file> [--answers <folder>]', {
@@ -83,6 +84,8 @@ export function signerCommands(program: Command): void {
     })
 }
 
+const messageOf = (error: Error) => error.message
+
 /** The signer of a file, in this process. */
 async function openSigner(path: string) {
   const [{ readSignerConfig }, { Journal }, { Signer }] = await Promise.all([
@@ -91,7 +94,7 @@ async function openSigner(path: string) {
     import('../../signer/service.ts'),
   ])
   const config = await readSignerConfig(path, ownProcess().env)
-  const journal = await Journal.open(config.journal)
+  const journal = await Journal.open(config.journal, config.networks)
   return { config, journal, running: new Signer(config, journal) }
 }
 
