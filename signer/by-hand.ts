@@ -42,8 +42,8 @@ export async function answerRequest(
   answers: string,
 ): Promise<string | undefined> {
   try {
-    const signed = await signer.sign(request)
-    await writeFile(join(answers, keccak256(request.unsigned)), `${signed}\n`)
+    const { signed, head } = await signer.sign(request)
+    await writeFile(join(answers, keccak256(request.unsigned)), `${signed}\n${head}\n`)
     return undefined
   } catch (error) {
     if (error instanceof Refused || error instanceof BackEndFailure) return error.message

@@ -39,13 +39,13 @@ const areIds = (ids: unknown): ids is string[] =>
 /** Reads a change, with its members in their order. Throws Refused for anything else. */
 export function readChange(value: unknown): JournalChange {
   const { kind, network, wallet, nonce, expires_at, ...more } = Object(value) as Record<string, unknown>
-  const { next_nonce, transfers_from, nonces, transfer_ids, gas, max_fee_per_gas } = more
+  const { next_nonce, transfers_from, after, nonces, transfer_ids, gas, max_fee_per_gas } = more
   if (kind === 'ALLOW' && typeof network === 'string' && areIds(transfer_ids) && isTime(expires_at))
     return { kind, network, transfer_ids, expires_at }
   if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet) && isTime(expires_at)) {
     const place = { network, wallet: getAddress(wallet) }
-    if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from))
-      return { kind, ...place, next_nonce, transfers_from, expires_at }
+    if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from) && (!after || areIds(after)))
+      return { kind, ...place, next_nonce, transfers_from, ...(areIds(after) && { after }), expires_at }
     const areCounts = Array.isArray(nonces) && nonces.every(isCount)
     if (kind === 'VOID' && areIds(transfer_ids) && areCounts && nonces.length === transfer_ids.length)
       return { kind, ...place, nonces, transfer_ids, expires_at }

@@ -1,4 +1,4 @@
-import { appendFile, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -35,6 +35,37 @@ async function opened(path: string, windows: SignerNetwork['windows'] = []) {
   atEnd(() => journal.close())
   return journal
 }
+
+test('a journal knows each end that it has had, and a copy of it none that came afterwards', async () => {
+  // Lines of a version without a chain: what is there begins it.
+  const { path, journal } = await journalWith([lineAt(3, 0), lineAt(2, 1)])
+  const before = journal.head
+  expect(journal.objectionToHeads([])).toBeUndefined()
+  const copied = `${path}.copied`
+  await copyFile(path, copied)
+  await journal.keep(lineAt(1, 2))
+  const after = journal.head
+  expect(after).not.toBe(before)
+  expect(journal.objectionToHeads([before, after])).toBeUndefined()
+  const copy = await opened(copied)
+  expect(copy.objectionToHeads([before])).toBeUndefined()
+  expect(copy.objectionToHeads([before, after])).toContain(`'bursar signer open --after ${after}'`)
+  // Two that went on from the same line have other ends, also where they signed for the same nonce.
+  await copy.keep(lineAt(1, 2, '2'))
+  expect(journal.objectionToHeads([copy.head])).toContain(`--after ${copy.head}'`)
+  // People begin it after what was lost, and only after that.
+  const open = { kind: 'OPEN', at: new Date(NEWEST).toISOString(), network: 'ETHEREUM', wallet } as const
+  await copy.keep({ ...open, next_nonce: 3, transfers_from: open.at, change: 'c', after: [after] })
+  expect(copy.objectionToHeads([before, after])).toBeUndefined()
+  expect(copy.objectionToHeads(['0'.repeat(32)])).toContain('lacks')
+  // The same is said by a journal that is read again, from a line that was changed on, nothing is.
+  await journal.close()
+  expect((await opened(path)).objectionToHeads([before, after])).toBeUndefined()
+  const changed = `${path}.changed`
+  await writeFile(changed, (await readFile(path, 'utf8')).replace('"units":"1"', '"units":"2"'))
+  const other = await opened(changed)
+  for (const head of [before, after]) expect(other.objectionToHeads([head])).toContain('lacks')
+})
 
 test('a window counts all that left within its period, and nothing from long before it', async () => {
   const spans = [1_000, 59_000, 600_000, 3_600_000, 86_400_000]

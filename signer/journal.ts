@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { open, stat, truncate, type FileHandle } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { dirname } from 'node:path'
@@ -44,6 +45,8 @@ export interface OpenLine extends LineOfWallet, Approved {
   next_nonce: number
   /** Transfers from before may have been signed on what was lost: only those on record are signed. */
   transfers_from: string
+  /** Ends of the lost journal that the worker knows: this one goes on from them. */
+  after?: string[]
 }
 
 /** By the approval of people, a transfer may be signed anew: what was signed for it with this nonce can never be mined. */
@@ -118,6 +121,10 @@ export class Journal {
   readonly #transfersFrom = new Map<string, string>()
   /** By network. */
   readonly windows: ReadonlyMap<string, Window[]>
+  /** Every head that it has had, and those that people have opened it after. */
+  readonly #heads = new Set<string>()
+  /** Names the last line and all before it: the hash of the head before and the line. */
+  head = ''
   /** The latest time of a line, in milliseconds. */
   newest = 0
 
@@ -189,6 +196,8 @@ export class Journal {
     try {
       const line = JSON.parse(text) as JournalLine
       this.#apply(line)
+      this.head = hash('sha256', this.head + text).slice(0, 32)
+      this.#heads.add(this.head)
       if (Date.parse(line.at) > this.newest) this.newest = Date.parse(line.at)
     } catch {
       throw new Error(
@@ -214,6 +223,7 @@ export class Journal {
       wallet.next = Math.max(wallet.next ?? 0, line.next_nonce)
       const before = this.#transfersFrom.get(network) ?? ''
       if (line.transfers_from > before) this.#transfersFrom.set(network, line.transfers_from)
+      line.after?.forEach((head) => this.#heads.add(head))
       // Transfers that were allowed before may have been signed in lines that are lost.
       this.#allowed.clear()
       for (const [id, known] of this.#transfers)
@@ -236,6 +246,13 @@ export class Journal {
     const known: Wallet = this.#wallets.get(walletKey(place)) ?? { byNonce: new Map(), signatures: new Map() }
     this.#wallets.set(walletKey(place), known)
     return known
+  }
+
+  /** Why a question is refused whose asker has seen these heads: this must be the journal that had them. */
+  objectionToHeads(heads: readonly string[]): string | undefined {
+    const lost = heads.filter((head) => !this.#heads.has(head)).join(' ')
+    if (lost === '') return undefined
+    return `its journal lacks lines that the worker has seen: another signer has answered, or it was lost or restored. Let one signer answer, or begin it after them: 'bursar signer open --after ${lost}'`
   }
 
   /** The next nonce of a wallet: that of the first transaction which is not on record. Undefined until it is opened. */

@@ -18,6 +18,8 @@ import type { Leaving } from './windows.ts'
 /** A payment of a network, with what proves that it was accepted. */
 export interface PaymentToJudge extends SigningEvidence {
   network: string
+  /** The heads of the journal that the worker has seen. */
+  journal_heads?: string[]
 }
 
 /** What a worker asks: to sign these unsigned bytes for a wallet, which pay one accepted withdrawal. */
@@ -118,9 +120,10 @@ export function requireNoConflict(journal: Journal, line: Parameters<Journal['co
   throw isEarly ? new Early(conflict) : new Refused(conflict)
 }
 
-/** Throws Refused unless the transfer is on record, or from a time of which the journal knows everything. */
+/** Throws Refused unless this is the journal that the worker knows, and it knows the transfer or everything of its time. */
 function requireInJournal(journal: Journal, payment: PaymentToJudge, transferId: string): void {
-  const objection = journal.objectionTo(payment.network, transferId)
+  const objection =
+    journal.objectionToHeads(payment.journal_heads ?? []) ?? journal.objectionTo(payment.network, transferId)
   demand(objection === undefined, objection!)
 }
 

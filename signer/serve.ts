@@ -51,7 +51,7 @@ async function reply(signer: Signer, request: IncomingMessage, response: ServerR
     if (length > BODY_BYTES_MAX)
       return send(413, { refused: `a request has ${BODY_BYTES_MAX} bytes at most` })
     const body = await json(request)
-    if (request.url === '/v1/sign') return send(200, { signed: await signer.sign(body as SignRequest) })
+    if (request.url === '/v1/sign') return send(200, await signer.sign(body as SignRequest))
     if (request.url === '/v1/check') {
       const { payments } = body as { payments: PaymentToJudge[] }
       return send(200, { refused: await signer.check(payments) })

@@ -13,14 +13,8 @@ import {
   type SignRequest,
 } from './rules.ts'
 import { linesOf, requireApproved, type JournalChange } from './journal-changes.ts'
+import type { WalletStatus } from '../chains/evm/remote-signer.ts'
 import type { SignedStatement } from '../src/contract/approval.ts'
-
-export interface WalletStatus {
-  network: string
-  wallet: string
-  /** Null until its journal is opened. */
-  next_nonce: number | null
-}
 
 /** Signs what its rules allow, one request after the other, and writes each to its journal before it signs. */
 export class Signer {
@@ -38,24 +32,24 @@ export class Signer {
   }
 
   /**
-   * The signed transaction. Throws Refused with the rule that forbids it, and BackEndFailure where the
+   * The signed transaction, and the journal's head. Throws Refused with the rule that forbids it, and BackEndFailure where the
    * key cannot be used now: the journal has its line by then, and the same question is signed later.
    */
-  async sign(request: SignRequest): Promise<Hex> {
-    const { line, transaction, network } = await this.#alone(async () => {
+  async sign(request: SignRequest): Promise<{ signed: Hex; head: string }> {
+    const { line, transaction, network, head } = await this.#alone(async () => {
       const allowed = judge(this.#config, this.#journal, request, this.#now())
       const { line } = allowed
       // A line that another process wrote may not be on the disk yet.
       await this.#journal.keep(...(this.#journal.has(line) ? [] : [line]))
       requireNoConflict(this.#journal, line)
       demand(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
-      return allowed
+      return { ...allowed, head: this.#journal.head }
     })
     // Everything may be stopped while the device is asked.
     const recheck = () => void judge(this.#config, this.#journal, request, this.#now())
     // Outside the turn: a device may take seconds, and other wallets do not wait for it.
     const wallet = network.wallets.get(line.wallet as Hex)!
-    return wallet.signTransaction(transaction, this.#signaturesOf(line, recheck))
+    return { signed: await wallet.signTransaction(transaction, this.#signaturesOf(line, recheck)), head }
   }
 
   #signaturesOf(place: { network: string; wallet: string }, recheck: () => void): KeptSignatures {

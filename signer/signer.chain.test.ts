@@ -260,10 +260,26 @@ const approvalsOf = (change: JournalChange, count: number) =>
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
 
 /** The change that begins a wallet in the journal. */
-const openAt = (wallet: Hex, next_nonce: number, transfers_from = new Date(0).toISOString()) => ({
+const openAt = (
+  wallet: Hex,
+  next_nonce: number,
+  transfers_from = new Date(0).toISOString(),
+  after: string[] = [],
+) => ({
   ...{ kind: 'OPEN' as const, network: 'ETHEREUM', wallet, next_nonce, transfers_from },
+  ...(after.length > 0 && { after }),
   expires_at: inMs(3_600_000),
 })
+
+/** What the worker knows of the journals that have answered for these wallets, by the order of the wallets. */
+const headsOf = async (...wallets: Hex[]) => {
+  const { rows } = await service.db.query<{ head: string }>(
+    `select journal_head as head from evm_nonces
+     where address = any ($1) and journal_head is not null order by array_position($1, address)`,
+    [wallets],
+  )
+  return rows.map(({ head }) => head)
+}
 
 /** Changes the journal by the word of two people. */
 const approved = ({ client }: Pick<Running, 'client'>, change: JournalChange) =>
@@ -666,18 +682,24 @@ test('a lost journal signs nothing until two people open it; two signers with jo
   // Between what was lost and what comes now.
   const transfersFrom = inMs(0)
   const waiting = await withdraw(customer, '1')
-  for (const [{ client }, refused] of [
-    [older, 'the journal ends at nonce 2, and nonce 3 is asked for'],
-    [empty, `the journal is new or was lost: 'bursar signer open' begins ${signer.address} in it`],
-  ] as const) {
+  const [head] = await headsOf(signer.address)
+  for (const { client } of [older, empty]) {
     await step(networksOn(signer, client))
-    expect((await standing([waiting]))[0]).toMatchObject({
-      state: 'ASKED',
+    expect((await standing([waiting]))[0]).toEqual({
+      state: 'HELD',
       code: 'SIGNER_REFUSES',
-      detail: expect.stringContaining(refused) as string,
+      detail: expect.stringMatching(
+        `^the signer refuses it: its journal lacks .*'bursar signer open --after ${head}'`,
+      ) as string,
     })
   }
-  const change = openAt(signer.address, 3, transfersFrom)
+  // The opening names what the worker knows: one without it, or with something else, begins nothing.
+  for (const after of [[], ['0'.repeat(32)]]) {
+    await approved(older, openAt(signer.address, 3, transfersFrom, after))
+    await step(networksOn(signer, older.client))
+    expect((await standing([waiting]))[0]!.detail).toContain('its journal lacks')
+  }
+  const change = openAt(signer.address, 3, transfersFrom, [head!])
   await expect(empty.client.change(change, approvalsOf(change, 1))).rejects.toThrow(
     '2 approvers must sign this, and 1 have',
   )
@@ -705,7 +727,7 @@ test('a lost journal signs nothing until two people open it; two signers with jo
   // The other one has not followed, and signs nothing any more.
   const next = await withdraw(customer, '1')
   await step(networksOn(signer, older.client))
-  expect((await standing([next]))[0]!.detail).toMatch(/the journal ends at nonce 2, and nonce 4 is asked for/)
+  expect((await standing([next]))[0]!.detail).toContain('its journal lacks')
   await settle(networksOn(signer, empty.client), [next])
   await requirePaidOnce(signer, [...before, after, waiting, next])
   // People may say that it was not paid.
@@ -716,6 +738,58 @@ test('a lost journal signs nothing until two people open it; two signers with jo
   await expect(approved(empty, areUnpaid(after, next))).rejects.toThrow(/was signed with nonce 4 of/)
   await approved(empty, areUnpaid(after, before[0]!))
   expect(await empty.client.check('ETHEREUM', [evidence])).toEqual([null])
+})
+
+test('two signers with copies of one journal do not both let out what the windows allow', async () => {
+  const windows = [{ asset: 'ETH', period_seconds: 3_600, amount: '1.5' }]
+  const [customer, keys] = [await newCustomer(service), [generatePrivateKey(), generatePrivateKey()]]
+  const wallets = await Promise.all(
+    keys.map(async (key, index) => {
+      const file = join(folder, `${randomUUID()}.${index}`)
+      await writeFile(file, key, { mode: 0o600 })
+      return { file }
+    }),
+  )
+  const first = await startSigner({ windows, wallets })
+  const copied = join(folder, `${randomUUID()}.journal`)
+  await copyFile(first.journal, copied)
+  const second = await startSigner({ windows, wallets, journal: copied })
+  const paid = await withdraw(customer, '1')
+  await settle(networksOn({ address: first.address }, first.client), [paid])
+  // This wallet has paid, and would not be taken: the other one is as it was in the copy.
+  const waiting = await withdraw(customer, '1')
+  await anvil.chain.setBalance({ address: first.address, value: 0n })
+  await step(networksOn(first, second.client))
+  expect(await standing([waiting])).toMatchObject([
+    { state: 'HELD', code: 'SIGNER_REFUSES', detail: expect.stringContaining('its journal lacks') as string },
+  ])
+  const evidence = (await evidenceOf(service.db, customer.customer_id, [waiting.id])).get(waiting.id)!
+  for (const journal_heads of [['x'], 'x', [1], {}]) {
+    const question = { network: 'ETHEREUM', journal_heads, ...evidence }
+    const { body } = await post(second, '/v1/check', JSON.stringify({ payments: [question] }))
+    expect(body.refused).not.toEqual([null])
+  }
+  await cancelAll(customer, [waiting])
+})
+
+test('a database that was restored knows an older end of the journal, and pays on', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const networks = networksOn(signer, signer.client)
+  const made: Transfer[] = []
+  const heads: string[] = []
+  for (let n = 0; n < 2; n++) {
+    made.push(await withdraw(customer, '1'))
+    await settle(networks, made.slice(n))
+    heads.push(...(await headsOf(signer.address)))
+  }
+  expect(new Set(heads).size).toBe(2)
+  await service.db.query('update evm_nonces set journal_head = $2 where address = $1', [
+    signer.address,
+    heads[0],
+  ])
+  made.push(await withdraw(customer, '1'))
+  await settle(networks, made.slice(2))
+  await requirePaidOnce(signer, made)
 })
 
 test('a nonce that the signer will not sign is used up by its approvers, and holds up no more than what has it', async () => {
@@ -1199,9 +1273,10 @@ test('by hand: requests and answers are files, and the signer has no socket', as
   await step(networks)
   expect(await standing(made)).toMatchObject([{ code: 'SIGNER_REFUSES' }, { code: 'WAITING_SIGNATURE' }])
   expect((await run(signAll)).rows.map(({ outcome }) => outcome)).toEqual(['signed', 'signed'])
-  const signed = await readFile(answer, 'utf8')
+  const bytes = async () => (await readFile(answer, 'utf8')).split('\n')[0]
+  const signed = await bytes()
   expect(await run(signAll)).toMatchObject({ code: 0 })
-  expect(await readFile(answer, 'utf8')).toBe(signed)
+  expect(await bytes()).toBe(signed)
   await settle(networks, made)
   await requirePaidOnce(signer, made)
 
@@ -1210,11 +1285,12 @@ test('by hand: requests and answers are files, and the signer has no socket', as
   const next = await withdraw(customer, '1')
   await step(networks)
   const waiting = (await readdir(requests)).filter((name) => ![...names, 'forged'].includes(name))
-  expect((await run(signAll, waiting)).rows[0]!.outcome).toMatch(/^refused: the journal is new or was lost/)
-  const change = openAt(signer.address, 2)
+  expect((await run(signAll, waiting)).rows[0]!.outcome).toMatch(/^refused: its journal lacks/)
+  const [head] = await headsOf(signer.address)
+  const change = openAt(signer.address, 2, undefined, [head!])
   const opening = [
     ...['signer', 'open', '--network', 'ETHEREUM', '--wallet', signer.address, '--nonce', '2'],
-    ...['--transfers-from', change.transfers_from, '--expires', change.expires_at],
+    ...['--transfers-from', change.transfers_from, '--after', head!, '--expires', change.expires_at],
   ]
   for (const count of [1, 2]) {
     const approvals = join(folder, 'approvals')
@@ -1510,11 +1586,11 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
 test('a signature by another key, and bytes of another transaction, are not taken', async () => {
   const [customer, signer] = [await newCustomer(service), await startSigner()]
   const made = await withdraw(customer, '1')
-  const other = privateKeyToAccount(generatePrivateKey())
+  let account = privateKeyToAccount(generatePrivateKey())
   const server = createServer((request, response) => {
     void json(request).then(async (asked) => {
       const { unsigned, payments } = asked as { unsigned?: Hex; payments?: unknown[] }
-      const signed = unsigned && (await other.signTransaction(parse(unsigned)))
+      const signed = unsigned && (await account.signTransaction(parse(unsigned)))
       response.end(JSON.stringify({ signed, refused: payments?.map(() => null) }))
     })
   })
@@ -1522,14 +1598,12 @@ test('a signature by another key, and bytes of another transaction, are not take
   server.listen(socket)
   await once(server, 'listening')
   atEnd(async () => void server.close())
-  await step(networksOn(signer, await signerClient({ socket })))
-  expect(await standing([made])).toEqual([
-    {
-      state: 'ASKED',
-      code: 'SIGNER_REFUSES',
-      detail: `the signer's answer cannot be used: it is not signed by ${signer.address}`,
-    },
-  ])
+  for (const why of [`it is not signed by ${signer.address}`, 'it does not say where its journal ends']) {
+    await step(networksOn(signer, await signerClient({ socket })))
+    const detail = `the signer's answer cannot be used: ${why}`
+    expect(await standing([made])).toEqual([{ state: 'ASKED', code: 'SIGNER_REFUSES', detail }])
+    account = privateKeyToAccount(signer.key)
+  }
   await settle(networksOn(signer, signer.client), [made])
   await requirePaidOnce(signer, [made])
 })

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { lstat, rm } from 'node:fs/promises'
 import { createConnection, createServer, type Server } from 'node:net'
-import { signerClient, type SignerClient } from '../chains/evm/remote-signer.ts'
 
 /**
  * Listens at a unix socket, as the only process that does; the file of one that was killed is replaced. Throws an Error
@@ -34,5 +33,5 @@ async function isAnswered(path: string): Promise<boolean> {
   }
 }
 
-/** The signer that listens at a unix socket, for the commands. */
-export const signerAt = (socket: string): Promise<SignerClient> => signerClient({ socket })
+/** For the commands, which do not see the families of chains. */
+export { signerClient } from '../chains/evm/remote-signer.ts'

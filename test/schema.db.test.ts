@@ -164,6 +164,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '013.do.marks-of-withdrawals.sql',
       '014.do.neutral-names.sql',
       '015.do.lanes-and-blocks.sql',
+      '016.do.journal-heads.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(

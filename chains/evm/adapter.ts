@@ -28,7 +28,7 @@ import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
 import { refill } from './refill.ts'
 import { refusesDestination } from './refusals.ts'
-import { askSigner, type AskedSigner } from './remote-signer.ts'
+import { askSigner, told, type AskedSigner } from './remote-signer.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
@@ -114,8 +114,8 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     ...(config.signer !== undefined && {
-      checkWithSigner: (evidence) => config.signer!.check(network, evidence),
-      askSigner: (_db, asked) => askSigner(network, config.signer!, asked),
+      checkWithSigner: async (tx, evidence) => config.signer!.check(network, await told(tx, chain, evidence)),
+      askSigner: (from, asked) => askSigner(from, chain, asked),
     }),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(db, chain, follower, withdrawals),

@@ -8,18 +8,12 @@ import { lostTransactions } from './taken-back.ts'
 import type { LaneStatus, NetworkStatus } from '../../src/networks/wallet-status.ts'
 
 /** The next nonces by the signer's journal, or why it does not answer; undefined where there is none. */
-const signerStatus = async ({ signer, network }: EvmChain) =>
-  signer
-    ?.status?.()
-    .then(
-      (wallets) =>
-        new Map(
-          wallets
-            .filter((wallet) => wallet.network === network)
-            .map(({ wallet, next_nonce }) => [wallet, next_nonce]),
-        ),
-    )
-    .catch((error: Error) => error)
+const signerStatus = async ({ signer, network }: EvmChain) => {
+  const wallets = await signer?.status?.().catch((error: Error) => error)
+  if (wallets === undefined || wallets instanceof Error) return wallets
+  const own = wallets.filter((wallet) => wallet.network === network)
+  return new Map(own.map(({ wallet, next_nonce }) => [wallet, next_nonce]))
+}
 
 /** The balances of the hot wallets and of deposit addresses at one block, and the transactions that the chain has lost. */
 export async function status(db: Database, chain: EvmChain): Promise<NetworkStatus> {

@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises'
 import assert from 'node:assert/strict'
 import type { Hex, TransactionSerialized } from 'viem'
 import { Agent, request } from 'undici'
+import type { Queryable } from '../../src/db/database.ts'
 import type { SignedStatement, SigningEvidence } from '../../src/contract/approval.ts'
-import type { AskedWithdrawal, SignedTransaction, SignerAnswer } from '../../src/networks/network.ts'
+import type { AskedWithdrawal, SignerAnswer } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { SIGNER_RECHECK_MS, type WaitingReason } from '../../src/networks/waiting.ts'
 import { parse, signedAs, signerAddressOf, signerOf, unsignedOf } from './transaction.ts'
@@ -14,15 +15,24 @@ class KeyFailure extends NodeFailure {}
 /** Where the signer process is: a unix socket, or TLS with a certificate for each side. Paths of files. */
 export type SignerAddress = { socket: string } | { url: string; ca: string; certificate: string; key: string }
 
+/** `head`: where the journal ended that has the signature's line. */
+type JournalAnswer = SignerAnswer & { head?: string }
+
+export interface WalletStatus {
+  network: string
+  wallet: string
+  /** By its journal; null until that is opened. */
+  next_nonce: number | null
+}
+
 /** Has the keys of hot wallets, and is asked for each signature. */
 export interface AskedSigner {
-  ask(network: string, asked: AskedWithdrawal): Promise<SignerAnswer>
+  ask(network: string, asked: AskedWithdrawal): Promise<JournalAnswer>
   /** Why it would refuse each of these payments; null where it would not. */
   check(network: string, evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
   /** Why the key of a wallet could not be used a moment ago: until it can, the wallet takes no new withdrawal. */
   keyFailure(wallet: Hex): WaitingReason | undefined
-  /** The next nonce of each of its wallets, by its journal; null where it was not opened. */
-  status?(): Promise<{ network: string; wallet: string; next_nonce: number | null }[]>
+  status?(): Promise<WalletStatus[]>
 }
 
 export interface SignerClient extends Required<AskedSigner> {
@@ -72,7 +82,7 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       const reply = await call('/v1/sign', { network, wallet, unsigned, ...evidence })
       if (reply.status === 200) {
         keyFailures.delete(wallet)
-        return { signed: await signedAnswer(wallet, unsigned, reply.body.signed as Hex) }
+        return await signedAnswer(wallet, unsigned, reply.body)
       }
       if (reply.status === 503) {
         const detail = `the signer cannot use the key of ${wallet}: ${String(reply.body.refused)}`
@@ -80,13 +90,8 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
         throw new KeyFailure(detail)
       }
       const detail = `the signer refuses it: ${String(reply.body.refused)}`
-      return {
-        reason: {
-          code: 'SIGNER_REFUSES',
-          detail,
-          ...(reply.body.early !== true && { recheckMs: SIGNER_RECHECK_MS }),
-        },
-      }
+      const later = reply.body.early === true ? {} : { recheckMs: SIGNER_RECHECK_MS }
+      return { reason: { code: 'SIGNER_REFUSES', detail, ...later } }
     },
     async check(network, evidence) {
       const { status, body } = await call('/v1/check', {
@@ -107,15 +112,17 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
     async status() {
       const { status, body } = await call('/v1/status')
       if (status !== 200) throw new NodeFailure(`the signer signs nothing: ${String(body.refused)}`)
-      return body.wallets as { network: string; wallet: string; next_nonce: number | null }[]
+      return body.wallets as WalletStatus[]
     },
   }
 }
 
-/** The signed bytes of an answer. Throws an AssertionError where they are of another transaction, or by another key. */
-export async function signedAnswer(wallet: Hex, unsigned: Hex, raw: Hex): Promise<SignedTransaction> {
-  assert((await signerOf(raw as TransactionSerialized)) === wallet, `it is not signed by ${wallet}`)
-  return signedAs({ address: wallet }, parse(unsigned), raw)
+/** A signed answer. Throws an AssertionError where it is of another transaction, by another key, or without a journal. */
+export async function signedAnswer(wallet: Hex, unsigned: Hex, answer: object): Promise<JournalAnswer> {
+  const { signed, head = '' } = answer as { signed: TransactionSerialized; head?: string }
+  assert((await signerOf(signed)) === wallet, `it is not signed by ${wallet}`)
+  assert(/^[0-9a-f]{32}$/.test(head), 'it does not say where its journal ends')
+  return { signed: signedAs({ address: wallet }, parse(unsigned), signed), head }
 }
 
 /** An answer that is not of the transaction is of no use, and must not hold up others. */
@@ -126,31 +133,59 @@ function whyNoAnswer(error: Error): SignerAnswer {
     : { reason: { code: 'SIGNER_REFUSES', detail: `the signer's answer cannot be used: ${detail}` } }
 }
 
+interface Asking {
+  network: string
+  lanes: readonly { address: string }[]
+  signer?: AskedSigner
+}
+
+/** What the signer's journal ended with in its last answers for the hot wallets. */
+async function journalHeads(db: Queryable, { network, lanes }: Asking): Promise<string[]> {
+  const { rows } = await db.query<{ head: string }>(
+    'select journal_head as head from evm_nonces where network = $1 and address = any ($2) and journal_head is not null',
+    [network, lanes.map(({ address }) => address)],
+  )
+  return rows.map(({ head }) => head)
+}
+
+/** What the signer is told of payments: it refuses them where its journal never had one of the heads. */
+export async function told(db: Queryable, asking: Asking, evidence: readonly SigningEvidence[]) {
+  const journal_heads = await journalHeads(db, asking)
+  return evidence.map((own) => ({ ...own, journal_heads }))
+}
+
 /**
  * Asks the signer for each withdrawal, in the order of the nonces: its journal has no gaps. Where it does not answer, the
- * others are not asked in this call; where a wallet's key cannot be used, those of this wallet.
+ * others are not asked in this call; where a wallet's key cannot be used, those of this wallet. The last head is kept.
  */
 export async function askSigner(
-  network: string,
-  client: AskedSigner,
+  db: Queryable,
+  asking: Asking,
   asked: readonly AskedWithdrawal[],
 ): Promise<SignerAnswer[]> {
   const nonceOf = (withdrawal: AskedWithdrawal) => parse(withdrawal.raw_transaction).nonce
   const answers = new Map<AskedWithdrawal, SignerAnswer>()
   let down: SignerAnswer | undefined
   const keyless = new Map<Hex, SignerAnswer>()
+  let journal_heads = await journalHeads(db, asking)
+  let last: Hex | undefined
   for (const withdrawal of [...asked].sort((a, b) => nonceOf(a) - nonceOf(b))) {
     const wallet = await signerAddressOf(withdrawal.raw_transaction)
-    const answer =
+    const evidence = { ...withdrawal.evidence, journal_heads }
+    const answer: JournalAnswer =
       down ??
       keyless.get(wallet) ??
-      (await client.ask(network, withdrawal).catch((error: Error) => {
+      (await asking.signer!.ask(asking.network, { ...withdrawal, evidence }).catch((error: Error) => {
         const none = whyNoAnswer(error)
         if (error instanceof KeyFailure) keyless.set(wallet, none)
         else if (error instanceof NodeFailure) down = none
         return none
       }))
+    if (answer.head !== undefined) [last, journal_heads] = [wallet, [answer.head]]
     answers.set(withdrawal, answer)
   }
+  const kept = [asking.network, last, journal_heads[0]]
+  if (last !== undefined)
+    await db.query('update evm_nonces set journal_head = $3 where network = $1 and address = $2', kept)
   return asked.map((withdrawal) => answers.get(withdrawal)!)
 }

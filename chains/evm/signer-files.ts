@@ -1,6 +1,5 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Hex } from 'viem'
 import { keccak256 } from 'viem/utils'
 import { SIGNER_RECHECK_MS } from '../../src/networks/waiting.ts'
 import { signedAnswer, type AskedSigner } from './remote-signer.ts'
@@ -18,7 +17,8 @@ export function signerByFiles(folder: string): AskedSigner {
       const [wallet, unsigned] = [await signerAddressOf(raw_transaction), unsignedOf(raw_transaction)]
       const name = keccak256(unsigned)
       const answer = await readFile(join(answers, name), 'utf8').catch(noneIfMissing)
-      if (answer !== undefined) return { signed: await signedAnswer(wallet, unsigned, answer.trim() as Hex) }
+      const [signed, head] = answer?.trim().split(/\s+/) ?? []
+      if (signed !== undefined) return signedAnswer(wallet, unsigned, { signed, head })
       for (const path of [requests, answers]) await mkdir(path, { recursive: true })
       // Who carries the requests away finds each as a whole.
       const path = join(requests, name)

@@ -21,6 +21,7 @@ const WORDS = {
     'to open, the first nonce that nothing was signed with; for void, the nonce that another transaction has used',
   ],
   '--transfer <id>': ['transfer; for void, in the order of the nonces'],
+  '--after <head>': ['what the worker has seen of the journal that was lost, as the signer refuses it'],
   '--transfers-from <time>': [
     'withdrawals from before are signed only if they are on record: when the journal was lost, or 1970-01-01T00:00:00.000Z for a new one',
   ],
@@ -36,7 +37,7 @@ const WORDS = {
 const CHANGED = '[--expires <time>] [--key <file>] [--approvals <file>] [--socket <path>] [--config <file>]'
 /** The changes: what each takes besides, and what it does. */
 const CHANGES = {
-  'open --network <network> --wallet <address> --nonce <number> --transfers-from <time>':
+  'open --network <network> --wallet <address> --nonce <number> --transfers-from <time> [--after <head...>]':
     'begin a journal that is new, was lost, or was restored from a backup, at a nonce',
   'allow --network <network> --transfer <id...>':
     'allow transfers from before the journal began, which were not signed',
@@ -130,6 +131,7 @@ type ChangeOptions = Given<typeof WORDS, typeof CHANGED> & {
   wallet?: string
   nonce?: string | string[]
   transfer?: string[]
+  after?: string[]
   transfers_from?: string
   gas?: string
   gas_price?: string
@@ -137,7 +139,7 @@ type ChangeOptions = Given<typeof WORDS, typeof CHANGED> & {
 
 /** Signs that the owner of a key approves a change of the journal, or makes the change. */
 async function approveOrMake(kind: string, { json, ...options }: ChangeOptions): Promise<void> {
-  const [{ readChange, changeText }, { signStatement }, { signerAt }] = await Promise.all([
+  const [{ readChange, changeText }, { signStatement }, { signerClient }] = await Promise.all([
     import('../../signer/journal-changes.ts'),
     import('../governance/approvals/approval-statement.ts'),
     import('../../signer/socket.ts'),
@@ -162,7 +164,7 @@ async function approveOrMake(kind: string, { json, ...options }: ChangeOptions):
     throw new Error('give --key to approve it, or --socket or --config to do it')
   const { signed } =
     config === undefined
-      ? await (await signerAt(socket!)).change(change, approvals)
+      ? await (await signerClient({ socket: socket! })).change(change, approvals)
       : await inSigner(config, (running) => running.change(change, approvals))
   const broadcast = signed === undefined ? '' : `\nBroadcast it with any node:\n${signed}`
   print(

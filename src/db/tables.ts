@@ -80,7 +80,7 @@ const TABLES = {
   event_history: table('READABLE'),
   events: table('CUSTOMER', 'insert'),
   address_holdings: table('CUSTOMER', 'insert', 'balance stale_at'),
-  evm_nonces: table('READABLE', 'insert', 'next_nonce acknowledged_nonces'),
+  evm_nonces: table('READABLE', 'insert', 'next_nonce acknowledged_nonces journal_head'),
   sweeps: table(
     'CUSTOMER',
     'insert',

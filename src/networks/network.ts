@@ -205,7 +205,7 @@ export interface Payer {
   /** What a recipient can make a payment cost is compared with the fee that was paid for it. */
   comparesFees?: true
   /** Why the signer process would refuse each of these payments; null where it would not. Asked before they are signed. */
-  checkWithSigner?(evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
+  checkWithSigner?(tx: Transaction, evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
   /** Asks the signer process for what is stored and not signed, or looks for what a person has signed. A crash repeats it. */
   askSigner?(db: Queryable, withdrawals: AskedWithdrawal[]): Promise<SignerAnswer[]>
   /** What a person signs outside of Bursar. */

@@ -43,9 +43,8 @@ function signOnlyWhatSignerTakes(adapter: NetworkAdapter): NetworkAdapter {
     ...adapter,
     async sign(tx, withdrawals) {
       const evidence = await evidenceOfEach(tx, withdrawals)
-      const refused = await adapter.checkWithSigner!(
-        withdrawals.map(({ transfer_id }) => evidence.get(transfer_id)!),
-      ).catch((error: unknown) => {
+      const all = withdrawals.map(({ transfer_id }) => evidence.get(transfer_id)!)
+      const refused = await adapter.checkWithSigner!(tx, all).catch((error: unknown) => {
         if (error instanceof NodeFailure) return error
         throw error
       })
