@@ -24,6 +24,7 @@ import { transaction } from '../../src/db/database.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { usdPrices } from '../../src/money/records/usd-prices.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
+import { resolveWithdrawal } from '../../src/rails/payouts/resolve-withdrawal.ts'
 import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
 import type { Networks, Signing, Withdrawal } from '../../src/networks/network.ts'
 import { solanaAdapter, type SolanaConfig } from './adapter.ts'
@@ -186,25 +187,52 @@ async function requirePaid(wallet: Wallet, customer: TestCustomer, one: Transfer
   expect(arrived).toBe(parseAmount(one.amount, decimalsOf(asset) === 9 ? 9 : 6))
 }
 
-/** Signs one withdrawal in a transaction that is rolled back. */
-async function sign(
-  { adapter }: Pick<Wallet, 'adapter'>,
-  wanted: Pick<Withdrawal, 'asset' | 'amount' | 'destination_address'> & Partial<Withdrawal>,
-): Promise<Signing> {
-  let signing: Signing | undefined
+type Wanted = Pick<Withdrawal, 'asset' | 'amount' | 'destination_address'> & Partial<Withdrawal>
+
+/** Signs withdrawals of a customer each in a transaction that is rolled back. */
+async function signAll({ adapter }: Pick<Wallet, 'adapter'>, ...wanted: Wanted[]): Promise<Signing[]> {
+  let signings: Signing[] = []
   const undone = new Error('undone')
   await transaction(service.db, async (tx) => {
-    const ids = { customer_id: randomUUID(), transfer_id: randomUUID(), profile_id: randomUUID() }
-    ;[signing] = await adapter.sign(
-      tx,
-      [{ ...ids, fee: '1', ...wanted, network: 'SOLANA', fiat_account_id: null, memo: null }],
-      await usdPrices(tx, true),
-    )
+    const withdrawals = wanted.map((one): Withdrawal => {
+      const ids = { customer_id: randomUUID(), transfer_id: randomUUID(), profile_id: randomUUID() }
+      return { ...ids, fee: '1', network: 'SOLANA', fiat_account_id: null, memo: null, ...one }
+    })
+    signings = await adapter.sign(tx, withdrawals, await usdPrices(tx, true))
     throw undone
   }).catch((error: unknown) => {
     if (error !== undone) throw error
   })
-  return signing!
+  return signings
+}
+
+const sign = async (wallet: Pick<Wallet, 'adapter'>, wanted: Wanted): Promise<Signing> =>
+  (await signAll(wallet, wanted))[0]!
+
+/** Has the second of three payments of a transaction fail. Returns them, and the bytes that were signed anew for the others. */
+async function afterFailure(wallet: Wallet, customer: TestCustomer) {
+  const { node, mints } = wallet
+  const to = node.open(TOKEN, mints.USDC, newAddress())
+  const [before, frozen, after] = [
+    await withdraw(customer, 'SOL', '1'),
+    await withdraw(customer, 'USDC', '1', to),
+    await withdraw(customer, 'USDC', '2', holderOfUsdc(wallet)),
+  ]
+  await work(service.db, wallet.networks)
+  const waiting = new Map(node.pool)
+  expect(waiting.size).toBe(1)
+  node.pool.clear()
+  node.freeze(TOKEN, mints.USDC, to)
+  node.pool = waiting
+  node.mine()
+  for (let count = 0; count < 10 && node.pool.size === 0; count++) await work(service.db, wallet.networks)
+  const [again] = [...node.pool.values()]
+  expect(parsePayment(again!).transfers).toHaveLength(2)
+  return { before, frozen, after, again: again! }
+}
+const unfreeze = async () => {
+  await service.owner.query('delete from failed_transactions')
+  await service.owner.query('delete from freezes')
 }
 
 describe.skipIf(runtime === undefined)('on the real runtime', () => {
@@ -734,4 +762,241 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     await requireAgreement(wallet, books)
     await wallet.node.stop()
   }, 600_000)
+
+  test('what is signed anew after a failed transaction is broadcast again where the network drops it', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10', USDC: '100', PYUSD: '100' }, { stuckAfterMs: 0 })
+      const { before, after } = await afterFailure(wallet, customer)
+      wallet.node.pool.clear()
+      await settleAll(wallet)
+      for (const one of [before, after]) await requirePaid(wallet, customer, one)
+      await unfreeze()
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test.each([1, 1_000])(
+    'a payment after a failed transaction is not refunded where %s statuses lag',
+    async (lagging) => {
+      const customer = await newCustomer(service)
+      let wallet!: Wallet
+      const books = await withBooks(async () => {
+        wallet = await newWallet({ SOL: '10', USDC: '100', PYUSD: '100' })
+        const { before, after, again } = await afterFailure(wallet, customer)
+        const { node } = wallet
+        node.mine()
+        const late = parse(again).hash
+        let asked = 0
+        node.intercept = (method, params, next) => {
+          const answer = next() as { value: unknown[] }
+          if (method === 'getSignatureStatuses' && asked++ < lagging)
+            answer.value = answer.value.map((one, index) =>
+              (params[0] as string[])[index] === late ? null : one,
+            )
+          return answer
+        }
+        for (let count = 0; count < 5; count++) await step(wallet)
+        node.intercept = undefined
+        await settleAll(wallet)
+        for (const one of [before, after]) await requirePaid(wallet, customer, one)
+        await unfreeze()
+      })
+      await requireAgreement(wallet, books)
+      await wallet.node.stop()
+    },
+  )
+
+  test('a lost transaction of which one payment is marked pays no other twice', async () => {
+    const customer = await newCustomer(service)
+    const other = await newCustomer(service)
+    const wallet = await newWallet({ SOL: '10' }, { lanes: 2 })
+    const { node } = wallet
+    const [one, two] = [await withdraw(customer, 'SOL', '1'), await withdraw(other, 'SOL', '1.5')]
+    await work(service.db, wallet.networks)
+    node.mine()
+    const hash = (await keptOf(service.db, one)).crypto_tx_hash
+    expect(await keptOf(service.db, two)).toMatchObject({ crypto_tx_hash: hash })
+    await service.owner.query('delete from outgoing_transfers where transfer_id in ($1, $2)', [
+      one.id,
+      two.id,
+    ])
+    await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
+    await service.owner.query(
+      `update solana_lanes set used_nonce = null, used_by = '{}', checked_nonce = null, checked_signature = null`,
+    )
+    for (let count = 0; count < 2; count++) await step(wallet)
+    await markWithdrawalPaid(service.db, wallet.networks, one.id, hash, TEST_ORIGIN)
+    for (let count = 0; count < 4; count++) await step(wallet)
+    expect(node.lamportsOf(two.destination_address as Address)).toBe(1_500_000_000n)
+    expect(await keptOf(service.db, two)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
+    await markWithdrawalPaid(service.db, wallet.networks, two.id, hash, TEST_ORIGIN)
+    const three = await withdraw(other, 'SOL', '1')
+    await settleAll(wallet)
+    await requirePaid(wallet, other, three)
+    expect(node.made.filter(isPayout(wallet))).toHaveLength(2)
+    await node.stop()
+  })
+
+  test('the payments of a foreign transaction that are no marked ones are acknowledged, to the lamport', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10', USDC: '100' }, { lanes: 2 })
+      const { node, hotWallet, mints } = wallet
+      const [one, two] = [await withdraw(customer, 'SOL', '1'), await withdraw(customer, 'USDC', '2')]
+      const from = hotWallet.address
+      const value = await sign(wallet, { asset: 'SOL', amount: '1', destination_address: newAddress() })
+      const { nonce, nonceAccount } = parsePayment((value as { raw_transaction: Buffer }).raw_transaction)
+      const token = { mint: mints.USDC, program: TOKEN, decimals: 6 }
+      const foreign = signPayments(
+        hotWallet,
+        [
+          { from, to: one.destination_address as Address, units: 1_000_000_000n, memo: null },
+          { from, to: newAddress(), units: 500_000_000n, memo: null },
+          {
+            from,
+            to: two.destination_address as Address,
+            units: 2_000_000n,
+            memo: null,
+            token,
+            makesAccount: true,
+          },
+          { from, to: newAddress(), units: 3_000_000n, memo: null, token, makesAccount: true },
+        ],
+        { nonceAccount, nonce, unitLimit: 100_000, unitPrice: 100_000n },
+      )
+      const hash = foreign.crypto_tx_hash
+      node.pool.set(hash, foreign.raw_transaction)
+      node.mine()
+      await step(wallet)
+      expect(await keptOf(service.db, one)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
+      await markWithdrawalPaid(service.db, wallet.networks, one.id, hash, TEST_ORIGIN)
+      await markWithdrawalPaid(service.db, wallet.networks, two.id, hash, TEST_ORIGIN)
+      const three = await withdraw(customer, 'SOL', '1')
+      for (let count = 0; count < 3; count++) await step(wallet)
+      expect(await keptOf(service.db, three)).toMatchObject({ waiting_code: 'UNKNOWN_SPENDS' })
+      await acknowledgeTransaction(service.db, wallet.adapter, 'SOLANA', hash, { origin: TEST_ORIGIN })
+      await settleAll(wallet)
+      for (const paid of [one, two, three]) await requirePaid(wallet, customer, paid)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('a foreign transaction on the nonce of two payments: both are signed anew', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
+      const { node, hotWallet } = wallet
+      const [one, two] = [await withdraw(customer, 'SOL', '1'), await withdraw(customer, 'SOL', '2')]
+      await work(service.db, wallet.networks)
+      const [kept] = [...node.pool.values()]
+      expect(parsePayment(kept!).transfers).toHaveLength(2)
+      node.pool.clear()
+      const { nonceAccount, nonce } = parsePayment(kept!)
+      const foreign = signPayments(
+        hotWallet,
+        [{ from: hotWallet.address, to: newAddress(), units: 500_000_000n, memo: null }],
+        { nonceAccount, nonce, unitLimit: 10_000, unitPrice: 0n },
+      )
+      node.pool.set(foreign.crypto_tx_hash, foreign.raw_transaction)
+      node.mine()
+      for (let count = 0; count < 4; count++) await step(wallet)
+      await acknowledgeTransaction(service.db, wallet.adapter, 'SOLANA', foreign.crypto_tx_hash, {
+        origin: TEST_ORIGIN,
+      })
+      await settleAll(wallet)
+      for (const sent of [one, two]) await requirePaid(wallet, customer, sent)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('no two payments of a transaction go to the same account, as SOL and as a token', async () => {
+    const wallet = await newWallet({ SOL: '10', USDC: '100' })
+    const owner = newAddress()
+    const account = associatedOf(owner, wallet.mints.USDC, TOKEN)
+    const signings = await signAll(
+      wallet,
+      { asset: 'SOL', amount: '1', destination_address: account },
+      { asset: 'USDC', amount: '1', destination_address: owner },
+      { asset: 'SOL', amount: '1', destination_address: owner },
+      { asset: 'SOL', amount: '2', destination_address: owner },
+    )
+    const hashes = signings.map((one) => (one as { crypto_tx_hash: string }).crypto_tx_hash)
+    expect(hashes.map((hash) => hashes.indexOf(hash))).toEqual([0, 1, 1, 0])
+    await wallet.node.stop()
+  })
+
+  test('of a transaction that failed, the payment at fault is no one to sign anew: its fee would be lost', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10', USDC: '100', PYUSD: '100' }, { verifyRpcUrl: undefined })
+      const { node, mints } = wallet
+      const to = node.open(TOKEN, mints.USDC, newAddress())
+      const frozen = await withdraw(customer, 'USDC', '1', to)
+      const after = await withdraw(customer, 'USDC', '2', holderOfUsdc(wallet))
+      await work(service.db, wallet.networks)
+      const waiting = new Map(node.pool)
+      node.pool.clear()
+      node.freeze(TOKEN, mints.USDC, to)
+      node.pool = waiting
+      node.mine()
+      for (let count = 0; count < 3; count++) await step(wallet)
+      const { crypto_tx_hash } = await keptOf(service.db, frozen)
+      const resolve = (id: string) =>
+        resolveWithdrawal(service.db, wallet.networks, id, {
+          outcome: { usedBy: crypto_tx_hash },
+          evidence: '',
+          origin: TEST_ORIGIN,
+        })
+      await resolve(after.id)
+      await expect(resolve(frozen.id)).rejects.toThrow('failed because of it')
+      await resolveWithdrawal(service.db, wallet.networks, frozen.id, {
+        outcome: 'NOT_PAID',
+        evidence: 'x',
+        origin: TEST_ORIGIN,
+      })
+      await settleAll(wallet)
+      await requirePaid(wallet, customer, after)
+      await unfreeze()
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('a replacement offers no more than the wallet has kept for it', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '3.0068' }, { stuckAfterMs: 0 })
+      const { node } = wallet
+      const created = [
+        await withdraw(customer, 'SOL', '1'),
+        await withdraw(customer, 'SOL', '1'),
+        await withdraw(customer, 'SOL', '0.9999'),
+      ]
+      for (let count = 0; count < 40; count++) {
+        await work(service.db, wallet.networks)
+        node.pool.clear()
+      }
+      for (let count = 0; count < 5 && node.pool.size === 0; count++) await work(service.db, wallet.networks)
+      node.mine()
+      expect(node.made.filter(isPayout(wallet)).map(({ err }) => err)).toEqual([null])
+      for (let count = 0; count < 5; count++) await step(wallet)
+      expect(await keptOf(service.db, created[2]!)).toMatchObject({ waiting_code: 'HOT_WALLET_SHORT' })
+      node.give(wallet.hotWallet.address, 10_000_000n)
+      await settleAll(wallet)
+      for (const one of created) await requirePaid(wallet, customer, one)
+      wallet.funds.SOL = '3.0168'
+      await unfreeze()
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
 })

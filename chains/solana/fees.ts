@@ -7,13 +7,11 @@ import type { WaitingReason } from '../../src/networks/waiting.ts'
 import { feeOf, paymentIn, priceWithin, trialOf, type ParsedPayment } from './transaction.ts'
 
 /**
- * What a compute unit costs now by the node, in millionths of a lamport: three of four recent blocks took transactions of the hot
- * wallet's account for less. Nobody else writes to it, so this is mostly 0, and `priceFor` has a floor.
+ * What a compute unit costs now by the node, in millionths of a lamport: three of four recent blocks took some transaction for less.
+ * This is mostly 0, and `priceFor` has a floor. It is asked of no account: whoever names ours could make it dear for us.
  */
-export async function unitPriceNow({ rpc, hotWallet }: SolanaChain): Promise<bigint> {
-  const recent = await rpc.call<{ prioritizationFee: string }[]>('getRecentPrioritizationFees', [
-    hotWallet.address,
-  ])
+export async function unitPriceNow({ rpc }: SolanaChain): Promise<bigint> {
+  const recent = await rpc.call<{ prioritizationFee: string }[]>('getRecentPrioritizationFees', [])
   const prices = recent
     .map(({ prioritizationFee }) => BigInt(prioritizationFee))
     .sort((a, b) => (a < b ? -1 : 1))

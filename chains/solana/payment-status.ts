@@ -193,8 +193,12 @@ function walletLackedMoney(
   { instructions }: ParsedTransaction,
   err: NonNullable<MadeTransaction['err']>,
 ): boolean {
-  const { index = -1, code } = failureIn(err)
-  return code === TOO_LITTLE && MOVES_MONEY.some((program) => program === instructions[index]?.program)
+  const { index = -1, code, account } = failureIn(err)
+  // The first account is the wallet's own: it must keep its rent.
+  return (
+    account === 0 ||
+    (code === TOO_LITTLE && MOVES_MONEY.some((program) => program === instructions[index]?.program))
+  )
 }
 
 /** Why the end of a transaction is not believed yet; undefined where the second node has the same. */

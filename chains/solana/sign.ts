@@ -25,9 +25,6 @@ import {
 const ROUNDS_MAX = 3
 /** The most payments of a transaction. */
 export const PAYMENTS_MAX = 15
-/** The newest packs that a payment may join: each look compiles a transaction. */
-const OPEN_PACKS = 2
-
 /** The payments of one transaction, and the withdrawals that they pay. */
 interface Pack {
   withdrawals: Withdrawal[]
@@ -118,9 +115,7 @@ async function decide(
       if (known !== undefined) return known
       const { payment, rent } = plans[index] as Payable
       const isAlone = payment.memo !== null || alone.has(withdrawal)
-      const open = isAlone
-        ? undefined
-        : packs.slice(-OPEN_PACKS).find((pack) => hasRoom(pack, payment, alone))
+      const open = isAlone ? undefined : packs.findLast((pack) => hasRoom(pack, payment, alone))
       if (open === undefined && packs.length === reservation.lanes.free.length)
         return deferred(noLaneLeft(reservation))
       const short = reservation.pay(withdrawal, chain.feeCeiling + rent)

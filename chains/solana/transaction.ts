@@ -36,6 +36,7 @@ import {
   unitLimit,
   unitPrice,
 } from './instructions.ts'
+import { isTokenProgram } from './accounts.ts'
 import { isSignedBy, type SolanaSigner } from './keys.ts'
 
 export interface TokenOf {
@@ -262,7 +263,7 @@ export function parsePayment(raw: Uint8Array): ParsedPayment {
     else if (program === ASSOCIATED && before.madeFor === undefined) before.madeFor = accounts[2]
     else if (program === SYSTEM && data.length === 12 && data.readUInt32LE() === TRANSFER)
       add(accounts[1]!, { units: data.readBigUInt64LE(4), mint: undefined, decimals: 9 })
-    else if (data.length === 10 && data[0] === TRANSFER_CHECKED)
+    else if (isTokenProgram(program) && data.length === 10 && data[0] === TRANSFER_CHECKED)
       add(accounts[2]!, { units: data.readBigUInt64LE(1), mint: accounts[1]!, decimals: data[9]! })
     else throw new Error('it has an instruction that is no part of a payment')
   }
