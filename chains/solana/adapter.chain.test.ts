@@ -12,7 +12,7 @@ import { dieAtEachStep, failing } from '../../test/failures.ts'
 import { EVERY_STEP } from '../../test/every-step.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { runtime, SolanaNode } from '../../test/solana-node.ts'
-import { newCustomer, startTestService, TEST_ORIGIN } from '../../test/support.ts'
+import { newCustomer, ROW_MACS, startTestService, TEST_ORIGIN } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { keptOf, order, readTransfer, settle, sumOn, work } from '../../test/payouts-on.ts'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
@@ -22,7 +22,7 @@ import { verify } from '../../src/money/verify/verify.ts'
 import { isFrozen, postSweep } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
 import { transaction } from '../../src/db/database.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
-import { usdPrices } from '../../src/money/records/usd-prices.ts'
+import { guardedNetworks } from '../../src/rails/payouts/signing-guards.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
 import { resolveWithdrawal } from '../../src/rails/payouts/resolve-withdrawal.ts'
 import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
@@ -196,9 +196,17 @@ async function signAll({ adapter }: Pick<Wallet, 'adapter'>, ...wanted: Wanted[]
   await transaction(service.db, async (tx) => {
     const withdrawals = wanted.map((one): Withdrawal => {
       const ids = { customer_id: randomUUID(), transfer_id: randomUUID(), profile_id: randomUUID() }
-      return { ...ids, fee: '1', network: 'SOLANA', fiat_account_id: null, memo: null, ...one }
+      return {
+        ...ids,
+        fee: '1',
+        fee_worth: '1',
+        network: 'SOLANA',
+        fiat_account_id: null,
+        memo: null,
+        ...one,
+      }
     })
-    signings = await adapter.sign(tx, withdrawals, await usdPrices(tx, true))
+    signings = await adapter.sign(tx, withdrawals)
     throw undone
   }).catch((error: unknown) => {
     if (error !== undone) throw error
@@ -633,7 +641,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
   test('rent that the withdrawal has not paid for is not paid: a recipient could close its account after the order', async () => {
     const wallet = await newWallet({ SOL: '10', USDC: '100' })
     const wanted = { asset: 'USDC', amount: '5', destination_address: newAddress() }
-    expect(await sign(wallet, { ...wanted, fee: '0.1' })).toMatchObject({
+    expect(await sign(wallet, { ...wanted, fee_worth: '0.002' })).toMatchObject({
       outcome: 'REFUSED',
       refusal: {
         status_details: {
@@ -644,12 +652,20 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
         },
       },
     })
-    expect(await sign(wallet, { ...wanted, fee: '1' })).toMatchObject({ outcome: 'SIGNED' })
-    expect(await sign(wallet, { ...wanted, fee: '0', customer_id: PLATFORM_ID })).toMatchObject({
+    expect(await sign(wallet, { ...wanted, fee_worth: '0.00203928' })).toMatchObject({ outcome: 'SIGNED' })
+    expect(await sign(wallet, { ...wanted, fee_worth: null, customer_id: PLATFORM_ID })).toMatchObject({
       outcome: 'SIGNED',
     })
     wallet.node.mint(TOKEN, wallet.mints.USDC, wanted.destination_address, 1n)
-    expect(await sign(wallet, { ...wanted, fee: '0' })).toMatchObject({ outcome: 'SIGNED' })
+    expect(await sign(wallet, { ...wanted, fee_worth: '0' })).toMatchObject({ outcome: 'SIGNED' })
+    // The worker tells it, behind all guards: these prices of the live market are unknown here.
+    const customer = await newCustomer(service)
+    const one = await withdraw(customer, 'USDC', '1')
+    await work(service.db, guardedNetworks(wallet.networks, { macs: ROW_MACS, screening: undefined }))
+    expect(await keptOf(service.db, one)).toMatchObject({
+      waiting_code: 'FEE_NOT_COVERED',
+      waiting_detail: expect.stringContaining('no price of USDC and SOL') as string,
+    })
     await wallet.node.stop()
   })
 

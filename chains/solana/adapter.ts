@@ -99,7 +99,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     review: () => ({ verdict: 'PASS' }),
     refusesDestination: (address) => refusesDestination(chain, address),
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
-    sign: (tx, withdrawals, prices) => sign(tx, chain, withdrawals, prices!),
+    sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     comparesFees: true,
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(db, chain, withdrawals),

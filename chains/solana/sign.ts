@@ -3,10 +3,7 @@ import type { PaymentRefusal, SignedTransaction, Signing, Withdrawal } from '../
 import { inOrder } from '../../src/networks/in-order.ts'
 import { deferred, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { PLATFORM_ID } from '../../src/db/ids.ts'
-import { parseAmount } from '../../src/contract/assets/amount.ts'
-import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
-import { valueIn, type UsdPrices } from '../../src/contract/assets/usd-value.ts'
-import { GAS_ASSET, lamportsText, type SolanaChain } from './chain.ts'
+import { GAS_ASSET, lamportsText, onChain, type SolanaChain } from './chain.ts'
 import { plansOf, type Plan } from './destinations.ts'
 import { aboveCeiling, priceFor, simulate, unitPriceNow } from './fees.ts'
 import { keepUsed } from './lanes.ts'
@@ -44,7 +41,6 @@ export async function sign(
   tx: Transaction,
   chain: SolanaChain,
   withdrawals: Withdrawal[],
-  prices: UsdPrices,
 ): Promise<Signing[]> {
   const facts = await chain.facts()
   const unitPrice = await unitPriceNow(chain)
@@ -56,7 +52,7 @@ export async function sign(
   if (blocked !== undefined) return deferAll(blocked)
   if (free.length === 0) return deferAll(noLane(reservation))
   const plans = (await plansOf(chain, facts, withdrawals)).map((plan, index) =>
-    withinFee(plan, withdrawals[index]!, prices),
+    withinFee(plan, withdrawals[index]!),
   )
   const decisions = await decide(chain, plans, reservation, withdrawals)
   const used: Parameters<typeof keepUsed>[1][number][] = []
@@ -186,16 +182,15 @@ const noLaneLeft = ({ lanes: { free, inFlight } }: Reservation): WaitingReason =
  * The plan, unless the network's rent of the recipient's account is more than the withdrawal paid for: the recipient gets the
  * rent once it closes the account, and may have closed it since the order.
  */
-function withinFee(plan: Plan, withdrawal: Withdrawal, prices: UsdPrices): Plan | Refused {
-  const { asset, fee, customer_id, destination_address } = withdrawal
+function withinFee(plan: Plan, withdrawal: Withdrawal): Plan | Refused {
+  const { asset, fee_worth, customer_id, destination_address } = withdrawal
   if ('outcome' in plan || plan.rent === 0n || customer_id === PLATFORM_ID) return plan
-  const paid = valueIn(GAS_ASSET, { asset, minor: parseAmount(fee, decimalsOf(asset))! }, prices)
-  if (paid === undefined)
+  if (fee_worth == null)
     return deferred({
       code: 'FEE_NOT_COVERED',
       detail: `market history has no price of ${asset} and ${GAS_ASSET} to compare the fee with the rent of the recipient's account`,
     })
-  if (paid >= plan.rent) return plan
+  if (onChain(GAS_ASSET, fee_worth) >= plan.rent) return plan
   const message = `the rent of the recipient's account, ${lamportsText(plan.rent)} ${GAS_ASSET}, exceeds what the withdrawal paid`
   return {
     outcome: 'REFUSED',

@@ -1,6 +1,5 @@
 import type { SigningEvidence } from '../contract/approval.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
-import type { UsdPrices } from '../contract/assets/usd-value.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type { Bank } from './bank/bank-account.ts'
@@ -34,6 +33,8 @@ export interface Withdrawal {
   amount: string
   /** What the customer paid for the transaction, of the same asset. */
   fee: string
+  /** The fee's worth of the network's own asset at the newest prices; null where no price converts it. */
+  fee_worth?: string | null
   /** An address; for a wire, the bank's account number. */
   destination_address: string
   /** For a wire: the record with the other bank details. */
@@ -198,11 +199,10 @@ export interface Payer {
   review(withdrawal: Withdrawal): Review
   /**
    * Signs in the database transaction that stores the signed bytes: what it writes there, such as a nonce, is committed or
-   * rolled back with them. Signs in order: when a withdrawal must wait, later ones of its profile must wait, too. `prices` are
-   * given where `comparesFees`.
+   * rolled back with them. Signs in order: when a withdrawal must wait, later ones of its profile must wait, too.
    */
-  sign(tx: Transaction, withdrawals: Withdrawal[], prices?: UsdPrices): Promise<Signing[]>
-  /** What a recipient can make a payment cost is compared with the fee that was paid for it. */
+  sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
+  /** What a recipient can make a payment cost is compared with what was paid for it: withdrawals to sign have `fee_worth`. */
   comparesFees?: true
   /** Why the signer process would refuse each of these payments; null where it would not. Asked before they are signed. */
   checkWithSigner?(tx: Transaction, evidence: readonly SigningEvidence[]): Promise<(string | null)[]>

@@ -1,3 +1,6 @@
+import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { valueIn } from '../../contract/assets/usd-value.ts'
 import { ifAllAnswer, type Transaction } from '../../db/database.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
@@ -71,14 +74,29 @@ async function sign(tx: Transaction, rail: Rail, withdrawals: Claimed[]): Promis
   }
   await broadcastForgotten(forgotten, adapter)
   if (checked.length === 0) return steps
-  const prices = adapter.comparesFees && (await usdPrices(tx, adapter.paysDepositsOnly === true))
-  const signings = await adapter.sign(tx, checked, prices).catch((error: unknown): Signing[] => {
+  const toSign = adapter.comparesFees ? await withWorth(tx, rail, checked) : checked
+  const signings = await adapter.sign(tx, toSign).catch((error: unknown): Signing[] => {
     if (!(error instanceof NodeFailure)) throw error
     // Bytes that the adapter signed before the failure are not kept, and so are never broadcast.
     return checked.map(() => deferred(reasonOfFailure(error)))
   })
   steps.push(...checked.map((withdrawal, index) => stepAfterSigning(withdrawal, signings[index]!, adapter)))
   return steps
+}
+
+/** Adds to withdrawals what their fees are worth of the network's own asset. */
+async function withWorth(
+  tx: Transaction,
+  { network, adapter }: Rail,
+  withdrawals: Claimed[],
+): Promise<Claimed[]> {
+  const prices = await usdPrices(tx, adapter.paysDepositsOnly === true)
+  const own = NETWORKS[network as CryptoNetwork].gasAsset
+  return withdrawals.map((withdrawal) => {
+    const { asset, fee } = withdrawal
+    const worth = valueIn(own, { asset, minor: parseStoredAmount(fee, decimalsOf(asset)) }, prices)
+    return { ...withdrawal, fee_worth: worth === undefined ? null : formatAmount(worth, decimalsOf(own)) }
+  })
 }
 
 /** The withdrawals that must wait behind others of their profiles. Nobody else signs from here to the commit. */
