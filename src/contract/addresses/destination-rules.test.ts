@@ -175,14 +175,8 @@ describe('addresses', () => {
 
   test('of keys and scripts that everybody knows are refused in each form', () => {
     const one = Buffer.alloc(32).fill(1, 31)
-    const keys = [
-      Buffer.of(),
-      Buffer.of(0),
-      Buffer.of(1),
-      Buffer.alloc(33),
-      pubECDSA(one),
-      pubECDSA(one, false),
-    ]
+    const [compressed, full] = [pubECDSA(one), pubECDSA(one, false)]
+    const keys = [Buffer.of(), Buffer.of(0), Buffer.of(1), Buffer.alloc(33), compressed, full]
     const scripts = keys.flatMap((key) => {
       const [hash, check] = [hash160(key), Buffer.of(key.length, ...key, 0xac)]
       const nested = [
@@ -213,6 +207,7 @@ describe('addresses', () => {
     // The key of 1 on each chain of the family, hashed, and an empty script as the hash of BITCOIN_CASH with 32 bytes.
     ['BITCOIN', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'],
     ['BITCOIN', '1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH'],
+    ['BITCOIN', 'bc1pmfr3p9j00pfxjh0zmgp99y8zftmd3s5pmedqhyptwy6lm87hf5sspknck9'],
     ['LITECOIN', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9'],
     ['BITCOIN_CASH', encodeCashAddress('bitcoincash', { type: 'P2SH', hash: sha256x2(Buffer.of()) })],
     ['ETHEREUM', '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'],

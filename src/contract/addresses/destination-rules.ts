@@ -1,14 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { ed25519, ED25519_TORSION_SUBGROUP } from '@noble/curves/ed25519.js'
-import {
-  hash160,
-  pubECDSA,
-  pubSchnorr,
-  sha256,
-  sha256x2,
-  taprootTweakPubkey,
-} from '@scure/btc-signer/utils.js'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { hash160, sha256, sha256x2 } from '@scure/btc-signer/utils.js'
 import type { StrKey as StellarStrKey } from '@stellar/stellar-base'
 // @ts-expect-error: no types for this module alone (addresses.ts)
 import { StrKey as untypedStrKey } from '@stellar/stellar-base/lib/strkey.js'
@@ -55,21 +49,25 @@ const TOKENS: ReadonlyMap<string, string> = new Map(
 const TOKEN_ADDRESSES = new Set([...TOKENS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)))
 
 const ONE = Buffer.alloc(32).fill(1, 31)
+/** The public key of 1 is the generator (to multiply it took 50 ms of each start), and its taproot output key (BIP-341). */
+const G = secp256k1.Point.BASE
+const G_TWEAKED = 'da4710964f7852695de2da025290e24af6d8c281de5a0b902b7135fd9fd74d21'
 /** What everybody knows, so that nobody owns its hash: nothing, small numbers, zeros, and the key of 1. */
 const KNOWN: readonly Uint8Array[] = [
   ...[0, 1, 20, 32, 33, 64, 65].map((length) => Buffer.alloc(length)),
-  ...[Buffer.of(1), Buffer.of(0x51), ONE, pubSchnorr(ONE)],
-  ...[pubECDSA(ONE), pubECDSA(ONE, false), pubECDSA(ONE, false).subarray(1)],
+  ...[Buffer.of(1), Buffer.of(0x51), ONE, G.toBytes().subarray(1)],
+  ...[G.toBytes(), G.toBytes(false), G.toBytes(false).subarray(1)],
 ]
-/** As they are, as a script that checks a key's signature, and each of these as a witness program within P2SH. */
-const KNOWN_SCRIPTS = KNOWN.flatMap((known) => [known, Buffer.of(known.length, ...known, 0xac)]).flatMap(
-  (script) => [script, Buffer.of(0, 20, ...hash160(script)), Buffer.of(0, 32, ...sha256(script))],
-)
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
-const KNOWN_HASHES = new Set([
-  ...KNOWN_SCRIPTS.flatMap((script) => [hash160(script), sha256(script), sha256x2(script)]).map(hexOf),
-  ...[pubSchnorr(ONE), taprootTweakPubkey(pubSchnorr(ONE), Buffer.of())[0]].map(hexOf),
-])
+let knownHashes: Set<string> | undefined
+/** Of what is known: as it is, as a script that checks a key's signature, and each of these as a witness program within P2SH. */
+const makeHashes = () =>
+  new Set(
+    KNOWN.flatMap((known) => [known, Buffer.of(known.length, ...known, 0xac)])
+      .flatMap((code) => [code, Buffer.of(0, 20, ...hash160(code)), Buffer.of(0, 32, ...sha256(code))])
+      .flatMap((code) => [hash160(code), sha256(code), sha256x2(code)].map(hexOf))
+      .concat(hexOf(G.toBytes().subarray(1)), G_TWEAKED),
+  )
 /** The public key of an Ed25519 seed, by Node: the package took a third of the CPU of a start for two of them. */
 function publicKeyOf(seed: Buffer): Buffer {
   // What stands before the 32 bytes of a seed in DER (RFC 8410).
@@ -224,7 +222,7 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
       const [, hash20, hash32] =
         /^(?:76a9|a9|aa|00|51)(?:14(.{40})|20(.{64}))/.exec(scriptOf(address, network)) ?? []
       const hash = hash20 ?? hash32 ?? ''
-      return /0{40}/.test(hash) || EATERS.has(hash) || KNOWN_HASHES.has(hash)
+      return /0{40}/.test(hash) || EATERS.has(hash) || (knownHashes ??= makeHashes()).has(hash)
         ? 'nobody has its key, or everybody'
         : undefined
     },

@@ -34,16 +34,8 @@ const ONLY_ON: Partial<Record<MagicOutcome, CryptoNetwork>> = {
   MAX_RENT_EXCEEDED: 'SOLANA',
 }
 
-const ADDRESS_OF = new Map<string, string>()
-const OUTCOME_OF = new Map<string, MagicOutcome>()
-for (const network of CRYPTO_NETWORKS) {
-  for (const outcome of MAGIC_OUTCOMES) {
-    if ((ONLY_ON[outcome] ?? network) !== network) continue
-    const address = addressFromBytes(network, payload(outcome))
-    ADDRESS_OF.set(`${network} ${outcome}`, address)
-    OUTCOME_OF.set(`${network} ${address}`, outcome)
-  }
-}
+/** The outcome of each magic address, by `<network> <address>`. Made when first asked for, not at each start. */
+const outcomes = new Map<string, MagicOutcome>()
 
 /**
  * Returns the address that causes this outcome on a network in the sandbox (API behaviour, Sandbox), in the form of the
@@ -51,12 +43,15 @@ for (const network of CRYPTO_NETWORKS) {
  * nobody has their keys.
  */
 export function magicAddress(network: CryptoNetwork, outcome: MagicOutcome): string | undefined {
-  return ADDRESS_OF.get(`${network} ${outcome}`)
+  return (ONLY_ON[outcome] ?? network) === network ? addressFromBytes(network, payload(outcome)) : undefined
 }
 
 /** Returns the outcome that a magic address causes (API behaviour, Sandbox); undefined for any other canonical address. */
 export function magicOutcome(network: CryptoNetwork, canonicalAddress: string): MagicOutcome | undefined {
-  return OUTCOME_OF.get(`${network} ${canonicalAddress}`)
+  if (outcomes.size === 0)
+    for (const one of CRYPTO_NETWORKS)
+      for (const outcome of MAGIC_OUTCOMES) outcomes.set(`${one} ${magicAddress(one, outcome)}`, outcome)
+  return outcomes.get(`${network} ${canonicalAddress}`)
 }
 
 const WIRE_OUTCOMES: readonly MagicOutcome[] = [
