@@ -32,10 +32,10 @@ export interface Rate {
   burst: number
 }
 
-/** Token buckets by key. */
+/** Token buckets by key. They are made for the first caller: a service has some ten of them, of 2 ms each. */
 export class TokenBuckets {
   readonly #rate: Rate
-  #buckets = new LRUCache<string, Bucket>({ max: KEYS_MAX })
+  #buckets?: LRUCache<string, Bucket>
 
   constructor(rate: Rate) {
     this.#rate = rate
@@ -63,17 +63,17 @@ export class TokenBuckets {
 
   /** Gives back the tokens of a request that another limit refused. */
   giveBack(key: string, count = 1): void {
-    const bucket = this.#buckets.get(key)
+    const bucket = this.#buckets?.get(key)
     if (bucket !== undefined) bucket.tokens += count
   }
 
   #filled(key: string): Bucket {
     const { perSecond, burst } = this.#rate
     const now = performance.now()
-    let bucket = this.#buckets.get(key)
+    let bucket = this.#buckets?.get(key)
     if (bucket === undefined) {
       bucket = { tokens: burst, at: now }
-      this.#buckets.set(key, bucket)
+      ;(this.#buckets ??= new LRUCache({ max: KEYS_MAX })).set(key, bucket)
     }
     bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1000) * perSecond)
     bucket.at = now
