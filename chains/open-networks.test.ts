@@ -145,6 +145,22 @@ test("in live mode, one node's word credits small deposits, on every family but 
     expect(await opened(litecoin(own))).toEqual([true, undefined, '100'])
 })
 
+test('several nodes are read, each by its own form, and named by their places', async () => {
+  const section = ethereum({
+    rpc_url: ['https://one.example', { env: 'URL_WITH_KEY' }],
+    verify_rpc_url: ['https://two.example', 'https://three.example'],
+    verify_quorum: 1,
+  })
+  const { nodes, hasSecondNode } = (await read(section)).get('ETHEREUM')!
+  expect(nodes.map(({ field }) => field)).toEqual([
+    'rpc_url[0]',
+    'rpc_url[1]',
+    'verify_rpc_url[0]',
+    'verify_rpc_url[1]',
+  ])
+  expect(hasSecondNode).toBe(true)
+})
+
 test('a file is read, with its secrets from the environment and from files', async () => {
   const key = join(folder, 'key')
   await writeFile(key, `${KEY.slice(2)}\n`)
@@ -570,6 +586,26 @@ describe('a fault is reported with its section and field:', () => {
       'a second node of another kind',
       ethereum({ verify_rpc_url: 'ftp://provider-key' }),
       /^ETHEREUM.verify_rpc_url must be an http or https URL/,
+    ],
+    [
+      'too many nodes',
+      ethereum({ rpc_url: [1, 2, 3, 4, 5, 6].map((node) => `https://n${node}.example`) }),
+      /^ETHEREUM.rpc_url must be one node, or a list of 1 to 5$/,
+    ],
+    [
+      'a node twice',
+      ethereum({ verify_rpc_url: ['https://a.example', 'https://a.example'] }),
+      /^ETHEREUM.verify_rpc_url names a node twice$/,
+    ],
+    [
+      'a quorum of more nodes than there are',
+      solana({ verify_rpc_url: ['https://a.example', 'https://b.example'], verify_quorum: 3 }),
+      /^SOLANA.verify_quorum is above 2, the number of nodes in verify_rpc_url$/,
+    ],
+    [
+      'several nodes of a family that takes one',
+      litecoin({ rpc_url: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }),
+      /^LITECOIN.rpc_url must be string$/,
     ],
     [
       'a secret that is no object',

@@ -43,15 +43,15 @@ const START_MS_MAX = 300_000
 const RECEIPT_EVERY_MS = 20
 
 /** A chain of the test, or of the file that calls this outside of its tests: it is stopped at the end. */
-export async function ownAnvil(chainId: number): Promise<Anvil> {
-  const anvil = await startAnvil(chainId)
+export async function ownAnvil(chainId: number, options: readonly string[] = []): Promise<Anvil> {
+  const anvil = await startAnvil(chainId, options)
   atEnd(() => anvil.stop())
   return anvil
 }
 
 /** Starts a separate chain on a free port. Every transaction makes a block, unless a test changes that. */
-export async function startAnvil(chainId: number) {
-  const child = spawn(anvilBinary(), ['--port', '0', '--chain-id', String(chainId)], {
+export async function startAnvil(chainId: number, options: readonly string[] = []) {
+  const child = spawn(anvilBinary(), ['--port', '0', '--chain-id', String(chainId), ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   endWithWorker(child)

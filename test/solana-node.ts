@@ -434,7 +434,11 @@ export class SolanaNode {
       const result = told === undefined ? next() : told
       return { jsonrpc: '2.0', id, result: result === undefined ? null : result }
     } catch (error) {
-      return { jsonrpc: '2.0', id, error: { code: -32_000, message: (error as Error).message } }
+      return {
+        jsonrpc: '2.0',
+        id,
+        error: { code: -32_000, ...(error as object), message: (error as Error).message },
+      }
     }
   }
 

@@ -12,6 +12,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
+import { judgeNetwork } from '../../src/rails/wallets/configured-networks.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { HAS_LITECOIND, BitcoinNode } from '../../test/bitcoin-node.ts'
 import {
@@ -890,6 +891,21 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         await requireAtRest()
       },
     )
+
+    test('may be missing in its initial download: a FAIL of doctor', async () => {
+      // The newest block is older than this, by the node's clock.
+      const tomorrow = Math.floor(Date.now() / 1000) + 86_400
+      await node.restart(['-maxtipage=1', `-mocktime=${tomorrow}`])
+      const configured = { adapter: adapter(), confirmations: 1 }
+      const [report] = await networkReports(service.db, new Map([['LITECOIN', configured]]))
+      expect(judgeNetwork(report!)).toMatchObject({
+        result: 'FAIL',
+        says: expect.stringMatching(
+          /^LITECOIN: the node is catching up with its chain: \d+ blocks of/,
+        ) as string,
+      })
+      await node.restart()
+    })
 
     test('may be missing from a node that is behind: nothing is signed meanwhile', async () => {
       const customer = await newDepositor(['5'])

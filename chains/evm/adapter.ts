@@ -6,7 +6,6 @@ import type { Database } from '../../src/db/database.ts'
 import { broadcast, rebroadcast } from './broadcast.ts'
 import { tokensOf, type EvmChain } from './chain.ts'
 import { chainIdentity } from './chain-identity.ts'
-import { staleAfterFailures } from '../kit/stale-after-failures.ts'
 import { claimTransaction } from './claim.ts'
 import { hotWalletFollower } from './confirmations.ts'
 import { planMove } from './former-wallets.ts'
@@ -22,7 +21,7 @@ import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
 import { estimateFee } from './estimate-fee.ts'
 import { broughtBy, movedBy } from './moved.ts'
-import { status } from './network-status.ts'
+import { lookAt, status } from './network-status.ts'
 import { evmNode, headOf } from './node.ts'
 import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
@@ -39,6 +38,8 @@ import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
+import { namedNodes, overNodes } from '../kit/nodes.ts'
+import { witnessesOf, type SecondNodes } from '../kit/second-word.ts'
 import { endedTopUpsIn } from '../kit/sweeps.ts'
 
 /** One EVM network: the node, the keys and the limits. */
@@ -46,6 +47,8 @@ export interface EvmConfig extends SweepConfig {
   mode: Mode
   /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
   rpcUrl: string
+  /** Nodes that are used where it does not answer, or is behind. */
+  otherRpcUrls?: readonly string[]
   /** The chain id that the node must answer to eth_chainId. The catalogue's main network unless given. */
   chainId?: number
   /** Pays withdrawals, and sends gas to deposit addresses. */
@@ -77,10 +80,10 @@ export interface EvmConfig extends SweepConfig {
   /** An operator has reviewed the hot wallet's transactions with lower nonces: Bursar needs no record of them. */
   firstNonce?: number
   /**
-   * A second, independent node that must agree before a deposit is credited, from these amounts on (decimal strings by
-   * asset; every amount of an asset that is not named).
+   * Second, independent nodes, of which `quorum` (by default all) must agree before a deposit is credited, from these amounts
+   * on (decimal strings by asset; every amount of an asset that is not named).
    */
-  verify?: { rpcUrl: string; above: Record<string, string> }
+  verify?: SecondNodes & { above: Record<string, string> }
   /** Tells which deposit addresses are swept and count as custody. By default all in the database. */
   areGiven?: AreGiven
 }
@@ -96,10 +99,21 @@ const IN_FLIGHT_MAX = 64
  * signed withdrawal is never reported as refused.
  */
 export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Database): NetworkAdapter {
-  const chain = openChain(network, config, db)
+  const nodes = namedNodes('rpc_url', [config.rpcUrl, ...(config.otherRpcUrls ?? [])], evmNode)
+  return overNodes(
+    nodes.map(({ field, node }) => {
+      const chain = openChain(network, { ...config, node, nodes }, db)
+      const look = () => chain.ready().then(() => lookAt(node))
+      return { field, look, markStale: () => chain.markStale(), adapter: adapterOn(chain, config, db) }
+    }),
+  )
+}
+
+function adapterOn(chain: EvmChain, config: EvmConfig, db: Database): NetworkAdapter {
+  const { network } = chain
   const keys = config.depositKey && depositKeysOf(config.depositKey)
   const follower = hotWalletFollower(chain)
-  return staleAfterFailures<NetworkAdapter>(chain, {
+  return {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
     asksNode: true,
@@ -151,17 +165,20 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     resend: (ended) => resend(chain, ended),
     usedBy: (withdrawal, hash) => usedBy(db, chain, withdrawal, hash),
     requireReceived: (customerId, deposit) => requireReceived(db, chain, customerId, deposit),
-  })
+  }
 }
 
 /** Builds the network from its configuration. Throws an Error that names the rule which the configuration breaks. */
-function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): EvmChain {
+function openChain(
+  network: CryptoNetwork,
+  config: EvmConfig & Pick<EvmChain, 'node' | 'nodes'>,
+  db: Database,
+): EvmChain {
   const { family, gasAsset, chainId = 0 } = NETWORKS[network]
   if (family !== 'evm') throw new Error(`${network} is no EVM network`)
-  const { confirmations } = config
+  const { confirmations, node, nodes } = config
   if (typeof confirmations === 'number' && confirmations < 1)
     throw new Error('confirmations must be at least 1')
-  const node = evmNode(config.rpcUrl)
   const expected = config.chainId ?? chainId
   const tokens = tokensOf(network, config.tokens ?? {})
   const { verify } = config
@@ -170,6 +187,7 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     network,
     mode: config.mode,
     node,
+    nodes,
     chainId: expected,
     gasAsset,
     tokens,
@@ -190,7 +208,7 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     ...chainIdentity(network, expected, node, tokens, db),
     ...(verify !== undefined && {
       verify: {
-        node: evmNode(verify.rpcUrl),
+        ...witnessesOf(verify, evmNode),
         above: (asset: string) => parseAmount(verify.above[asset] ?? '0', decimalsOf(asset))!,
       },
     }),

@@ -2,6 +2,7 @@ import type { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
 import { bytesToHex } from 'viem/utils'
 import { walletsOf, type EvmChain } from './chain.ts'
+import { within } from '../kit/nodes.ts'
 import { NodeError, says } from './node.ts'
 import { hashesOf, isAsked, parse, signedBy, type Sent } from './transaction.ts'
 import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
@@ -52,19 +53,29 @@ export interface Rejection {
   isTooCheap: boolean
 }
 
+const isTaken = (answer: unknown): boolean =>
+  !(answer instanceof Error) || (answer instanceof NodeError && says(answer, 'known'))
+
 /**
- * Broadcasts stored bytes in the order of their nonces. Returns for each the reason why the node does not accept it, or
- * undefined. A transaction that the node already has, or that is mined, counts as accepted.
+ * Broadcasts stored bytes to every node, in the order of their nonces. Returns for each the reason why none accepts it, or
+ * undefined. A transaction that a node already has, or that is mined, counts as accepted. The other nodes are waited for
+ * where the first refuses or is silent.
  */
 export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rejection | undefined)[]> {
   const inOrder = [...sent].sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
-  const answers = await chain.node.each<Hex>(
-    inOrder.map(({ raw_transaction }) => ['eth_sendRawTransaction', bytesToHex(raw_transaction)] as const),
+  const calls = inOrder.map(
+    ({ raw_transaction }) => ['eth_sendRawTransaction', bytesToHex(raw_transaction)] as const,
   )
+  const failed = (error: Error): unknown[] => calls.map(() => error)
+  const others = chain.nodes.filter(({ node }) => node !== chain.node)
+  const elsewhere = others.map(({ node }) => within(node.each(calls)).catch(failed))
+  const answers = await chain.node.each(calls).catch(failed)
+  const taken = answers.every(isTaken) ? [] : await Promise.all(elsewhere)
   const rejected = new Map(
     inOrder.flatMap((transaction, index) => {
       const answer = answers[index]
-      if (!(answer instanceof NodeError) || says(answer, 'known')) return []
+      if ([answers, ...taken].some((some) => isTaken(some[index]))) return []
+      if (!(answer instanceof NodeError)) throw answer
       const reason = `the node does not take nonce ${nonceOf(transaction.raw_transaction)} yet: ${answer.message}`
       return [[transaction, { reason, isTooCheap: says(answer, 'feeTooLow') }] as const]
     }),

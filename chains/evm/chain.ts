@@ -6,6 +6,8 @@ import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import { at, type Call, type EvmNode, type Finality } from './node.ts'
+import type { NamedNode } from '../kit/nodes.ts'
+import type { Witnesses } from '../kit/second-word.ts'
 import type { SweepWorth } from '../../src/networks/sweep-worth.ts'
 import type { AskedSigner } from './remote-signer.ts'
 import type { EvmSigner, EvmTransaction } from './transaction.ts'
@@ -29,6 +31,8 @@ export interface EvmChain {
   /** In live mode one node's word ends nothing. */
   mode: Mode
   node: EvmNode
+  /** The nodes that it may stand for, and itself: transactions are broadcast to all. */
+  nodes: readonly NamedNode<EvmNode>[]
   chainId: number
   gasAsset: string
   /** By asset. */
@@ -60,8 +64,8 @@ export interface EvmChain {
   signer?: AskedSigner
   /** Pays the gas for sweeping, where the hot wallets do not: it has a key of its own here, and pays no withdrawal. */
   gasWallet?: EvmSigner
-  /** The second node, and the amount from which on it must agree, in minor units of the asset. */
-  verify?: { node: EvmNode; above: (asset: string) => bigint }
+  /** The second nodes, and the amount from which on they must agree, in minor units of the asset. */
+  verify?: Witnesses<EvmNode> & { above: (asset: string) => bigint }
   /** Tells which deposit addresses were given out; absent where all in the database count. */
   areGiven?: AreGiven
 }

@@ -8,7 +8,8 @@ import type { Database } from '../../src/db/database.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
 import { headOf, type EvmNode, type Receipt } from './node.ts'
 import { balancesAt, offChain, type EvmChain } from './chain.ts'
-import { askSecondNode, requireSecondWord } from './second-word.ts'
+import { askSecondNode, requireSecondWord, wordIn } from './second-word.ts'
+import { verdictOf, wordOf } from '../kit/second-word.ts'
 import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
 import { readCursor } from '../../src/networks/network-cursors.ts'
 import type { CreditedStanding, DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
@@ -92,7 +93,7 @@ const isAmount = (chain: EvmChain, { asset, amount }: FoundDeposit, units: bigin
 
 const amountOf = (asset: string, amount: string) => parseStoredAmount(amount, decimalsOf(asset))
 
-/** A deposit waits for a second node that lags or does not answer. A second node that disagrees stops the network. */
+/** A deposit waits for second nodes that lag or do not answer. One that disagrees stops the network. */
 async function verifyBySecondNode(
   chain: EvmChain,
   deposit: FoundDeposit,
@@ -102,20 +103,17 @@ async function verifyBySecondNode(
   if (verify === undefined) return AGREES
   const isSmall = amountOf(deposit.asset, deposit.amount) < verify.above(deposit.asset)
   if (isSmall && deposit.needsSecondNode !== true) return AGREES
-  const place = `${deposit.crypto_tx_hash} ${deposit.block!.hash}`
-  const question =
-    asked.get(place) ?? askSecondNode({ ...chain, verify }, deposit.block!, deposit.crypto_tx_hash)
-  asked.set(place, question)
-  const answer = await question
-  if ('waits' in answer)
-    return { verdict: 'WAITS', detail: `the second node ${answer.waits}`, secondNode: true }
-  const differs = 'differs' in answer ? answer.differs : objectionOfSecond(chain, deposit, answer)
-  if (differs === undefined) return AGREES
-  const { amount, asset, crypto_tx_hash } = deposit
-  return {
-    verdict: 'DISAGREES',
-    detail: `the second node ${differs}, for a deposit of ${amount} ${asset} by ${crypto_tx_hash}`,
-  }
+  const { amount, asset, block, crypto_tx_hash } = deposit
+  const word = await wordOf(verify, async (node, field) => {
+    const place = `${field} ${crypto_tx_hash} ${block!.hash}`
+    const question = asked.get(place) ?? askSecondNode({ ...chain, node }, block!, crypto_tx_hash)
+    asked.set(place, question)
+    return wordIn(await question, (seen) => objectionOfSecond(chain, deposit, seen))
+  })
+  if (word?.differs === undefined) return verdictOf(word)
+  return verdictOf({
+    differs: `${word.differs}, for a deposit of ${amount} ${asset} by ${crypto_tx_hash}`,
+  })
 }
 
 function objectionOfSecond(
@@ -229,21 +227,20 @@ export async function requireReceived(
     throw new Error(`${hash} is not confirmed yet (${depthText(chain.confirmations)})`)
   await requireRead(db, chain, hash, block)
   await requireInternal(chain, receipt, { crypto_tx_hash: hash, address, asset })
-  const second = await requireSecondWord(chain, receipt)
   const place = [{ address: address as Hex, asset }]
-  for (const node of [chain.node, ...(second === undefined ? [] : [second.node])]) {
+  const shortAt = async (node: EvmNode) => {
     const asked = { ...chain, node }
     const [[before], [after]] = await Promise.all([
       balancesAt(asked, block - 1n, place),
       balancesAt(asked, block, place),
     ])
     const received = offChain(chain, asset, after! > before! ? after! - before! : 0n)
-    const says = node === chain.node ? '' : ', says the second node'
-    if (amountOf(asset, received) < amountOf(asset, amount))
-      throw new Error(
-        `${address} has received ${received} ${asset} in the block of ${hash}, and not ${amount}${says}`,
-      )
+    if (amountOf(asset, received) >= amountOf(asset, amount)) return undefined
+    return `says that ${address} has received ${received} ${asset} in the block of ${hash}, and not ${amount}`
   }
+  await requireSecondWord(chain, receipt, (_, node) => shortAt(node))
+  const short = await shortAt(chain.node)
+  if (short !== undefined) throw new Error(`the node ${short}`)
   await noteHoldings(db, chain, [{ customer_id: customerId, address, asset }])
 }
 

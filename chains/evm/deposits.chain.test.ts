@@ -701,7 +701,7 @@ describe('for an operator', () => {
     node.lie = ({ method }, { result }) =>
       method === 'eth_getBalance' ? { result: numberToHex(BigInt(result as Hex) * 10n) } : undefined
     await expect(credit('30')).rejects.toThrow(
-      `${address} has received 3 ETH in the block of ${hash}, and not 30, says the second node`,
+      `${hash}: the second node says that ${address} has received 3 ETH in the block of ${hash}, and not 30`,
     )
     node.tellTheTruth()
     second.lie = ({ method }) => (method === 'eth_blockNumber' ? { result: '0x1' } : undefined)

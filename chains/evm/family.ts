@@ -47,7 +47,8 @@ async function connect(
   }
   naming(network, () => sweepTermsOf(network, known, 0n, sweepConfig))
   naming(`${network}.chain_id`, () => requireChainId(network, chain_id ?? NETWORKS[network].chainId!, mode))
-  const rpcUrl = await given.url('rpc_url', section.rpc_url)
+  const [rpcUrl = '', ...otherRpcUrls] = await given.urls('rpc_url', section.rpc_url)
+  const seconds = verify_rpc_url && (await given.urls('verify_rpc_url', verify_rpc_url))
   const { privateKeys, hotWallet, further, former, gasWallet } = await walletsOf(opening, section)
   const depositKey =
     deposit_key &&
@@ -71,8 +72,9 @@ async function connect(
       firstNonce: section.first_nonce,
       ...(areGiven && { areGiven }),
       maxInFlight: section.max_in_flight,
-      ...(verify_rpc_url !== undefined && {
-        verify: { rpcUrl: await given.url('verify_rpc_url', verify_rpc_url), above: verify_above ?? {} },
+      otherRpcUrls,
+      ...(seconds && {
+        verify: { rpcUrl: seconds, quorum: section.verify_quorum, above: verify_above ?? {} },
       }),
     },
     db,

@@ -3,7 +3,7 @@ import { hexToBigInt } from 'viem/utils'
 import { ifAllAnswer, type Queryable, type Transaction } from '../../src/db/database.ts'
 import { balancesAt, isNative, offChain, onChain, type EvmChain } from './chain.ts'
 import { feeMax, PLAIN_GAS, TOKEN_GAS, type Fees } from './fees.ts'
-import { at, headOf, NodeError } from './node.ts'
+import { at, headOf, isSyncing } from './node.ts'
 import { lockNonce, noncesBetween, readNonce, writeNonce } from './nonces.ts'
 import { lostReason, transactionsOf } from './taken-back.ts'
 import { amountIn, isAsked, parse, signedBy } from './transaction.ts'
@@ -47,7 +47,7 @@ export async function openReservation(
   const open = await selectOpenTransactions(tx, chain.network)
   const own = await signedBy(chain.hotWallet.address, open)
   const signed = own.map(({ raw_transaction }) => raw_transaction)
-  const { block, mined, sent, isSyncing, spendable } = await readWallet(chain, assets)
+  const { block, mined, sent, isSyncing: isBehind, spendable } = await readWallet(chain, assets)
   const inFlight = deductInFlight(chain, spendable, signed, mined)
   const lost = noncesBetween(mined, nonce).filter((used) => !inFlight.has(used))
   const unknown = noncesBetween(nonce, sent).filter((used) => !acknowledged.has(used))
@@ -56,7 +56,7 @@ export async function openReservation(
     chain.markStale()
     await chain.ready()
   }
-  const blockedReason = isSyncing
+  const blockedReason = isBehind
     ? ({ code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' } as const)
     : (unknownNonces(unknown, sent) ??
       (await takenBack(tx, chain, lost)) ??
@@ -167,7 +167,6 @@ async function readWallet(chain: EvmChain, assets: Iterable<string>) {
       ['eth_getTransactionCount', address, at(block)],
       ['eth_getTransactionCount', address, 'pending'],
     ]),
-    // Some providers do not have this method, and route around their lagging nodes themselves.
     chain.node.each<unknown>([['eth_syncing']]),
     balancesAt(
       chain,
@@ -178,8 +177,7 @@ async function readWallet(chain: EvmChain, assets: Iterable<string>) {
   const mined = Number(hexToBigInt(count!))
   const sent = Math.max(mined, Number(hexToBigInt(pending!)))
   const spendable = new Map(wanted.map((asset, index) => [asset, balances[index]!]))
-  const isSyncing = typeof syncing === 'object' && !(syncing instanceof NodeError)
-  return { block, mined, sent, isSyncing, spendable }
+  return { block, mined, sent, isSyncing: isSyncing(syncing), spendable }
 }
 
 /** Deducts signed transactions that are not mined from the spendable amounts. Returns their nonces. */

@@ -66,14 +66,14 @@ async function readEffect(db: Queryable, chain: EvmChain, hash: string) {
   if (standing!.state !== 'MINED' || !standing!.isConfirmed) throw new Error(`${hash} is not confirmed yet`)
   const { receipt } = standing!
   const moves = movesOf(chain, found, receipt)
-  const second = await requireSecondWord(chain, receipt)
-  const isSame =
-    second === undefined ||
-    (getAddress(second.transaction.from) === getAddress(found.from) &&
+  await requireSecondWord(chain, receipt, (second) => {
+    const isSame =
+      getAddress(second.transaction.from) === getAddress(found.from) &&
       second.transaction.nonce === found.nonce &&
       isDeepStrictEqual(movesOf(chain, second.transaction, second.receipt), moves) &&
-      isDeepStrictEqual(feePaid(chain, second.receipt), feePaid(chain, receipt)))
-  if (!isSame) throw new Error(`${hash}: the second node has another sender, nonce, amount or fee`)
+      isDeepStrictEqual(feePaid(chain, second.receipt), feePaid(chain, receipt))
+    return isSame ? undefined : 'has another sender, nonce, amount or fee'
+  })
   const own = await ownAmong(db, chain, [
     getAddress(found.from),
     ...moves.flatMap(({ from, to }) => [from, to]),

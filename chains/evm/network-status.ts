@@ -1,9 +1,11 @@
 import type { Hex } from 'viem'
+import { hexToNumber } from 'viem/utils'
 import type { Database } from '../../src/db/database.ts'
 import { heldAtAddresses } from '../kit/holdings.ts'
 import { balancesAt, lanesOf, offChain, onChain, walletsOf, type EvmChain } from './chain.ts'
 import { laneStatus, seeNonces } from './hot-wallet.ts'
-import { headOf } from './node.ts'
+import { headOf, isSyncing, NodeError, type Block, type EvmNode } from './node.ts'
+import { behindOf, type NodeLook } from '../kit/nodes.ts'
 import { lostTransactions } from './taken-back.ts'
 import type { LaneStatus, NetworkStatus } from '../../src/networks/wallet-status.ts'
 
@@ -15,13 +17,22 @@ const signerStatus = async ({ signer, network }: EvmChain) => {
   return new Map(own.map(({ wallet, next_nonce }) => [wallet, next_nonce]))
 }
 
+/** How far a node is. */
+export async function lookAt(node: EvmNode): Promise<NodeLook> {
+  const [newest, syncing] = await node.each([['eth_getBlockByNumber', 'latest', false], ['eth_syncing']])
+  if (newest instanceof NodeError) throw newest
+  const { number, timestamp } = newest as Block & { timestamp: Hex }
+  const lacks = isSyncing(syncing) ? 'it is catching up with its chain' : undefined
+  return { height: hexToNumber(number), madeAt: hexToNumber(timestamp), lacks }
+}
+
 /** The balances of the hot wallets and of deposit addresses at one block, and the transactions that the chain has lost. */
 export async function status(db: Database, chain: EvmChain): Promise<NetworkStatus> {
   await chain.ready()
   const block = await headOf(chain.node)
   const assets = [chain.gasAsset, ...chain.tokens.keys()]
   const wallets = walletsOf(chain)
-  const [balances, atDepositAddresses, lost] = await Promise.all([
+  const [balances, atDepositAddresses, lost, behind] = await Promise.all([
     balancesAt(
       chain,
       block,
@@ -37,6 +48,7 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
       unitsOf: (asset, amount) => onChain(chain, asset, amount),
     }),
     lostTransactions(db, chain),
+    behindOf(chain.mode, [...chain.nodes, ...(chain.verify?.nodes ?? [])], lookAt),
   ])
   /** What the n-th wallet has of the n-th asset. */
   const has = (wallet: number, asset: number) => balances[wallet * assets.length + asset]!
@@ -58,6 +70,7 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
   const takenBack = lost.map(({ raw_transaction: _, ...transaction }) => transaction)
   return {
     height: Number(block),
+    ...behind,
     held: amounts((asset) =>
       wallets.reduce(
         (sum, _, wallet) => sum + has(wallet, asset),

@@ -116,6 +116,10 @@ export function evmNode(rpcUrl: string): EvmNode {
   return { each, all: answersOf, call: async <T>(...call: Call) => (await answersOf<T>([call]))[0]! }
 }
 
+/** Whether the answer to eth_syncing says so. Some providers do not have this method, and route around lagging nodes. */
+export const isSyncing = (answer: unknown): boolean =>
+  typeof answer === 'object' && !(answer instanceof NodeError)
+
 /** The number of the newest block. */
 export const headOf = async (node: EvmNode): Promise<bigint> =>
   hexToBigInt(await node.call<Hex>('eth_blockNumber'))

@@ -2,13 +2,13 @@ import type { Hex } from 'viem'
 import { getAddress, hexToBigInt, hexToNumber, parseTransaction } from 'viem/utils'
 import type { Queryable } from '../../src/db/database.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../../src/networks/network.ts'
-import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import type { EvmChain } from './chain.ts'
 import { fetchBytes } from './claim.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
 import { at, NodeError, type Block } from './node.ts'
+import { wordOf } from '../kit/second-word.ts'
 import { doubtOfReceipt } from './second-word.ts'
 import { hashesOf, isOurs, parse, signerAddressOf } from './transaction.ts'
 
@@ -46,18 +46,20 @@ export async function endOfAsked(
 ): Promise<PaymentStatus> {
   const sender = await signerAddressOf(raw_transaction)
   const { nonce } = parse(raw_transaction)
-  for (const node of [chain.node, ...(chain.verify === undefined ? [] : [chain.verify.node])]) {
-    const asked = { ...chain, node }
-    try {
-      if ((await countAt(asked, sender, await confirmedHead(asked))) <= nonce) return { state: 'UNKNOWN' }
-    } catch (error) {
-      // A second node that is away delays the end of this payment, and the following of no other.
-      if (node === chain.node || !(error instanceof NodeFailure)) throw error
-      return { state: 'UNKNOWN' }
-    }
-  }
+  const head = await confirmedHead(chain)
+  if ((await countAt(chain, sender, head)) <= nonce) return { state: 'UNKNOWN' }
   if (chain.verify === undefined && chain.mode === 'live')
     return mayBeMined(`the node says that nonce ${nonce} of ${sender} is used; ${NOTHING_ELSE}`)
+  const word =
+    chain.verify &&
+    (await wordOf(chain.verify, async (node) => {
+      const asked = { ...chain, node }
+      const reached = await confirmedHead(asked)
+      if ((await countAt(asked, sender, reached)) > nonce) return undefined
+      return reached < head ? { waits: 'is behind' } : { differs: 'has the nonce as free' }
+    }))
+  // A second node that is away, or says something else, delays the end of this payment, and the following of no other.
+  if (word !== undefined) return { state: 'UNKNOWN' }
   return { state: 'VOID', usedBy: crypto_tx_hash }
 }
 

@@ -1,63 +1,63 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
-import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
-import { doubtOf, type SecondWord } from '../kit/second-word.ts'
+import { doubtOf, requireWord, wordOf, type Question, type SecondWord } from '../kit/second-word.ts'
 import type { EvmChain } from './chain.ts'
 import { confirmedHead } from './confirmations.ts'
-import { at, type Receipt } from './node.ts'
+import { at, type EvmNode, type Receipt } from './node.ts'
 
 /**
  * One node's word is not believed where a lie would pay. A block's own hash is no second word: whoever makes up the block
  * makes up those after it, too. In a sandbox, whose money is invented, one node suffices.
  */
 
-/** A transaction as the second node has it; or why it cannot tell yet, or what it says instead. */
-type SecondAnswer =
-  | { receipt: Receipt; transaction: { from: Hex; to: Hex | null; value: Hex; nonce: Hex } }
-  | { waits: string }
-  | { differs: string }
+/** A transaction as a second node has it. */
+interface Seen {
+  receipt: Receipt
+  transaction: { from: Hex; to: Hex | null; value: Hex; nonce: Hex }
+}
+type Objection = (seen: Seen, node: EvmNode) => string | undefined | Promise<string | undefined>
 
-/** Asks the second node for a transaction in this block, which must be confirmed and in the second node's chain, too. */
+/** Asks a second node for a transaction in this block, which must be confirmed and in that node's chain, too. */
 export async function askSecondNode(
-  {
-    verify,
-    confirmations,
-    chainId,
-  }: Pick<EvmChain, 'confirmations' | 'chainId'> & Required<Pick<EvmChain, 'verify'>>,
+  { node, confirmations, chainId }: Pick<EvmChain, 'node' | 'confirmations' | 'chainId'>,
   { number, hash }: { number: bigint; hash: string },
   transactionHash: string,
-): Promise<SecondAnswer> {
-  const { node } = verify
-  try {
-    const found = hexToBigInt(await node.call<Hex>('eth_chainId'))
-    if (found !== BigInt(chainId)) return { waits: `is on chain ${found}, not ${chainId}` }
-    const confirmed = await confirmedHead({ node, confirmations })
-    if (confirmed < number) return { waits: `has confirmed block ${confirmed}, and not yet ${number}` }
-    const block = await node.call<{ hash: Hex; transactions: Hex[] } | null>(
-      'eth_getBlockByNumber',
-      at(number),
-      false,
-    )
-    if (block === null) return { waits: `does not have block ${number}` }
-    if (block.hash !== hash) return { differs: `has ${block.hash} as block ${number}, not ${hash}` }
-    if (!block.transactions.includes(transactionHash as Hex))
-      return { differs: `has no such transaction in block ${number}` }
-    const [receipt, transaction] = await node.all<unknown>([
-      ['eth_getTransactionReceipt', transactionHash],
-      ['eth_getTransactionByHash', transactionHash],
-    ])
-    // The block has the transaction, so that its receipt is only a matter of time.
-    if (receipt === null || transaction === null) return { waits: `has no receipt of ${transactionHash} yet` }
-    return { receipt, transaction } as SecondAnswer
-  } catch (error) {
-    if (error instanceof NodeFailure) return { waits: `cannot tell: ${error.message}` }
-    throw error
-  }
+): Promise<Seen | NonNullable<SecondWord>> {
+  const found = hexToBigInt(await node.call<Hex>('eth_chainId'))
+  if (found !== BigInt(chainId)) return { waits: `is on chain ${found}, not ${chainId}` }
+  const confirmed = await confirmedHead({ node, confirmations })
+  if (confirmed < number) return { waits: `has confirmed block ${confirmed}, and not yet ${number}` }
+  const block = await node.call<{ hash: Hex; transactions: Hex[] } | null>(
+    'eth_getBlockByNumber',
+    at(number),
+    false,
+  )
+  if (block === null) return { waits: `does not have block ${number}` }
+  if (block.hash !== hash) return { differs: `has ${block.hash} as block ${number}, not ${hash}` }
+  if (!block.transactions.includes(transactionHash as Hex))
+    return { differs: `has no such transaction in block ${number}` }
+  const [receipt, transaction] = await node.all<unknown>([
+    ['eth_getTransactionReceipt', transactionHash],
+    ['eth_getTransactionByHash', transactionHash],
+  ])
+  // The block has the transaction, so that its receipt is only a matter of time.
+  if (receipt === null || transaction === null) return { waits: `has no receipt of ${transactionHash} yet` }
+  return { receipt, transaction } as Seen
 }
 
-/** Why a confirmed receipt is not believed yet, whatever the amount; undefined where the second node has the same. */
+/** The word of a node that has answered so: what it has may still be objected to. */
+export async function wordIn(
+  answer: Awaited<ReturnType<typeof askSecondNode>>,
+  objection: (seen: Seen) => ReturnType<Objection>,
+): Promise<SecondWord> {
+  if (!('receipt' in answer)) return answer
+  const differs = await objection(answer)
+  return differs === undefined ? undefined : { differs }
+}
+
+/** Why a confirmed receipt is not believed yet, whatever the amount; undefined where second nodes have the same. */
 export function doubtOfReceipt(
   chain: EvmChain,
   receipt: Receipt,
@@ -65,39 +65,38 @@ export function doubtOfReceipt(
 ): Promise<WaitingReason | undefined> {
   const { transactionHash, blockNumber, status } = receipt
   const says = `the node has ${transactionHash} in block ${hexToBigInt(blockNumber)} with status ${hexToBigInt(status)}`
-  const ask = async (verify: NonNullable<EvmChain['verify']>): Promise<SecondWord> => {
-    const answer = await askOfReceipt({ ...chain, verify }, receipt)
-    return 'receipt' in answer ? undefined : answer
-  }
-  return doubtOf({ second: chain.verify, mode: chain.mode }, says, ask, alone)
+  return doubtOf({ second: chain.verify, mode: chain.mode }, says, askOfReceipt(chain, receipt), alone)
 }
 
-/** Asks the second node for the same receipt: in the same block, with the same status. */
-async function askOfReceipt(
-  chain: Parameters<typeof askSecondNode>[0],
-  { transactionHash, blockNumber, blockHash, status }: Receipt,
-): Promise<SecondAnswer> {
-  const block = { number: hexToBigInt(blockNumber), hash: blockHash }
-  const answer = await askSecondNode(chain, block, transactionHash)
-  if (!('receipt' in answer)) return answer
-  const { receipt } = answer
-  return receipt.status === status && receipt.blockHash === blockHash
-    ? answer
-    : { differs: `has status ${hexToBigInt(receipt.status)} in block ${receipt.blockHash}` }
-}
+/** Asks second nodes for the same receipt: in the same block, with the same status. */
+const askOfReceipt =
+  (
+    chain: EvmChain,
+    { transactionHash, blockNumber, blockHash, status }: Receipt,
+    objection: Objection = () => undefined,
+  ): Question<EvmNode> =>
+  async (node) => {
+    const block = { number: hexToBigInt(blockNumber), hash: blockHash }
+    return wordIn(await askSecondNode({ ...chain, node }, block, transactionHash), (seen) =>
+      seen.receipt.status === status && seen.receipt.blockHash === blockHash
+        ? objection(seen, node)
+        : `has status ${hexToBigInt(seen.receipt.status)} in block ${seen.receipt.blockHash}`,
+    )
+  }
 
 /**
- * A confirmed transaction as the second node has it, for an operator's command; undefined in a sandbox without a second
- * node. Throws an Error where the second node says something else or cannot tell, and in live mode where there is none.
+ * For an operator's command: throws an Error where second nodes have something else than this confirmed transaction, cannot
+ * tell, or have what the caller objects to; in live mode also where there is none.
  */
-export async function requireSecondWord(chain: EvmChain, receipt: Receipt) {
+export async function requireSecondWord(
+  chain: EvmChain,
+  receipt: Receipt,
+  objection: Objection,
+): Promise<void> {
   const { verify } = chain
   if (verify === undefined) {
     if (chain.mode === 'live') throw new Error(`${receipt.transactionHash}: ${NOTHING_ELSE}`)
-    return undefined
+    return
   }
-  const answer = await askOfReceipt({ ...chain, verify }, receipt)
-  if ('receipt' in answer) return { ...answer, node: verify.node }
-  const says = 'waits' in answer ? answer.waits : answer.differs
-  throw new Error(`${receipt.transactionHash}: the second node ${says}`)
+  requireWord(receipt.transactionHash, await wordOf(verify, askOfReceipt(chain, receipt, objection)))
 }

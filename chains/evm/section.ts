@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Closed } from '../../src/contract/fields.ts'
-import { ByAmount, Confirmations, Decimal, secondNode, shared, sweeping } from '../../src/networks/section.ts'
+import { ByAmount, Confirmations, Decimal, manyNodes, shared, sweeping } from '../../src/networks/section.ts'
 import { Secret } from '../../src/networks/secrets.ts'
 
 const Address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
@@ -60,8 +60,8 @@ export const EvmSection = Closed({
   ...sweeping,
   /** The most that a sweep offers for a unit of gas, in gwei; by default the fee_ceiling. */
   sweep_fee_ceiling: Type.Optional(Decimal),
-  ...secondNode,
-  /** The amount of an asset from which the second node is asked; every amount, where an asset is not named. */
+  ...manyNodes,
+  /** The amount of an asset from which second nodes are asked; every amount, where an asset is not named. */
   verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
 })
 export type EvmSection = Static<typeof EvmSection>

@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import type { Database, Queryable } from '../../src/db/database.ts'
-import { at, headOf, NodeError, type Block, type Receipt } from './node.ts'
+import { at, headOf, isSyncing, type Block, type Receipt } from './node.ts'
 import { REBROADCAST_MAX, send } from './broadcast.ts'
 import { walletsOf, type EvmChain } from './chain.ts'
 import { noncesBetween } from './nonces.ts'
@@ -244,7 +244,7 @@ export async function resend(chain: EvmChain, ended: EndedTransaction): Promise<
   await chain.ready()
   const { raw_transaction, crypto_tx_hash, replaced } = ended
   const [syncing] = await chain.node.each<unknown>([['eth_syncing']])
-  if (typeof syncing === 'object' && !(syncing instanceof NodeError))
+  if (isSyncing(syncing))
     throw new NodeFailure('the node is catching up with its chain: it cannot tell what the chain has')
   for (const hash of [crypto_tx_hash, ...replaced]) {
     const block = await canonicalBlockOf(chain, hash as Hex)

@@ -2,8 +2,9 @@ import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
 import type { Database } from '../../src/db/database.ts'
 import { plainRpc } from '../kit/json-rpc.ts'
+import { witnessesOf, type SecondNodes } from '../kit/second-word.ts'
 import type { Mode } from '../../src/networks/chain-of-mode.ts'
-import { staleAfterFailures } from '../kit/stale-after-failures.ts'
+import { overNodes } from '../kit/nodes.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
 import type { AreGiven } from '../../src/networks/given-addresses.ts'
@@ -16,7 +17,7 @@ import { refusesDestination } from './destinations.ts'
 import type { SolanaSigner } from './keys.ts'
 import { least } from './fees.ts'
 import { makeLanes } from './make-lanes.ts'
-import { status } from './network-status.ts'
+import { lookAt, status } from './network-status.ts'
 import { claimTransaction, movedBy } from './operators.ts'
 import { checkStatus, usedBy } from './payment-status.ts'
 import { broadcast, estimateFee, replace } from './send.ts'
@@ -28,8 +29,9 @@ import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 export interface SolanaConfig extends SweepWorthConfig {
   /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
   rpcUrl: string
-  /** A second, independent node: without its word no payment is refunded. */
-  verifyRpcUrl?: string | undefined
+  /** Second, independent nodes, of which as many must agree, by default all: without their word no payment is refunded. */
+  verifyRpcUrl?: SecondNodes['rpcUrl'] | undefined
+  verifyQuorum?: number | undefined
   /** Pays every withdrawal. */
   hotWallet: SolanaSigner
   /** The most that a payment costs, a decimal string of SOL; the rent of a recipient's account comes on top. */
@@ -67,13 +69,13 @@ const lamportsIn = (amount: string): bigint => parseAmount(amount, decimalsOf(GA
 export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapter {
   const rpc = plainRpc(config.rpcUrl)
   const mints = mintsOf(config.mints ?? {})
-  const { depositKey } = config
+  const { depositKey, verifyRpcUrl: rpcUrl } = config
   const feeCeiling = lamportsIn(config.feeCeiling)
   const depositKeys = depositKey && 'mnemonic' in depositKey ? depositKeysOf(depositKey.mnemonic) : undefined
   const chain: SolanaChain = {
     mode: config.mode,
     rpc,
-    second: config.verifyRpcUrl === undefined ? undefined : plainRpc(config.verifyRpcUrl),
+    second: rpcUrl === undefined ? rpcUrl : witnessesOf({ rpcUrl, quorum: config.verifyQuorum }, plainRpc),
     hotWallet: config.hotWallet,
     mints,
     feeCeiling,
@@ -86,7 +88,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     ...chainFacts(rpc, mints, config.mode, db),
   }
   const scanDeposits = depositReader(db, chain)
-  return staleAfterFailures<NetworkAdapter>(chain, {
+  const adapter: NetworkAdapter = {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
     paysMany: PAYMENTS_MAX,
@@ -127,5 +129,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
     usedBy: (withdrawal, hash) => usedBy(db, chain, withdrawal, hash),
-  })
+  }
+  const [look, markStale] = [() => lookAt(rpc), () => chain.markStale()]
+  return overNodes([{ field: 'rpc_url', adapter, look, markStale }])
 }

@@ -6,6 +6,7 @@ import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import { checkedOnce, requireGenesis } from '../../src/networks/genesis.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { WrongChain } from '../../src/networks/chain-of-mode.ts'
+import type { Witnesses } from '../kit/second-word.ts'
 import { mintOf, readAccounts } from './accounts.ts'
 import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import { sweepWorthOf, type SweepWorth, type SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
@@ -37,8 +38,8 @@ export interface SolanaChain {
   /** In live mode one node's word ends nothing. */
   mode: Mode
   rpc: SolanaRpc
-  /** A second, independent node, which must agree that a payment has failed. */
-  second: SolanaRpc | undefined
+  /** Second, independent nodes, which must agree that a payment has failed. */
+  second: Witnesses<SolanaRpc> | undefined
   hotWallet: SolanaSigner
   mints: ReadonlyMap<string, Address>
   /** The most that a payment costs, in lamports, without rent. */

@@ -1,12 +1,12 @@
 import type { Address } from '@solana/addresses'
 import type { Database } from '../../src/db/database.ts'
 import type { DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
-import { NodeFailure } from '../../src/networks/node-failure.ts'
+import { verdictOf, wordOf, type SecondWord } from '../kit/second-word.ts'
 import { offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { accountOf } from './deposit-accounts.ts'
 import { balancesOf, depositsAmong, movesAt, movesIn, newestSlot } from './deposit-scan.ts'
 import { larger } from './fees.ts'
-import { blockAt, finalizedSlots, madeTransaction, type MadeTransaction } from './node.ts'
+import { blockAt, finalizedSlots, madeTransaction, type MadeTransaction, type SolanaRpc } from './node.ts'
 
 /** Checks found deposits against another node, and reads blocks again for an operator. */
 
@@ -14,7 +14,7 @@ import { blockAt, finalizedSlots, madeTransaction, type MadeTransaction } from '
 const AT_ONCE = 8
 
 /**
- * Verifies each found deposit: the second node must have the same transaction, finalized, with the same change of the same
+ * Verifies each found deposit: second nodes must have the same transaction, finalized, with the same change of the same
  * account. Without a second node, the first one is asked again.
  */
 export async function verifyDeposits(
@@ -41,33 +41,26 @@ async function verdictOn(
   deposit: FoundDeposit,
 ): Promise<DepositVerdict> {
   const { crypto_tx_hash: hash, asset, amount } = deposit
-  const { second } = chain
-  const waits = (why: string): DepositVerdict => ({
-    verdict: 'WAITS',
-    detail: `the ${second === undefined ? '' : 'second '}node ${why}`,
-    ...(second !== undefined && { secondNode: true as const }),
-  })
-  const question = asked.get(hash) ?? madeTransaction(second ?? chain.rpc, hash)
-  asked.set(hash, question)
-  let made: MadeTransaction | undefined
-  try {
-    made = await question
-  } catch (error) {
-    if (!(error instanceof NodeFailure) || second === undefined) throw error
-    return waits(`cannot tell: ${error.message}`)
+  const ask = async (node: SolanaRpc, field = ''): Promise<SecondWord> => {
+    const place = `${field} ${hash}`
+    const question = asked.get(place) ?? madeTransaction(node, hash)
+    asked.set(place, question)
+    const made = await question
+    if (made === undefined) return { waits: `has no finalized transaction ${hash}` }
+    const address = deposit.address as Address
+    const account = accountOf(tokens, address, asset)
+    if (account === undefined) return { waits: `has no mint of ${asset}` }
+    const moves = movesIn(chain, tokens, balancesOf(made, hash))
+    const move = moves.find((one) => one.account === account && one.asset === asset)
+    const units = move === undefined ? 0n : move.after - move.before
+    if (move?.index === deposit.crypto_tx_index && units === onChain(asset, amount)) return undefined
+    const brought = offChain(asset, larger(units, 0n))
+    return { differs: `says that ${hash} has brought ${brought} ${asset} to ${address}, and not ${amount}` }
   }
-  if (made === undefined) return waits(`has no finalized transaction ${hash}`)
-  const address = deposit.address as Address
-  const account = accountOf(tokens, address, asset)
-  if (account === undefined) return waits(`has no mint of ${asset}`)
-  const moves = movesIn(chain, tokens, balancesOf(made, hash))
-  const move = moves.find((one) => one.account === account && one.asset === asset)
-  const units = move === undefined ? 0n : move.after - move.before
-  if (move?.index === deposit.crypto_tx_index && units === onChain(asset, amount))
-    return { verdict: 'AGREES' }
-  const brought = offChain(asset, larger(units, 0n))
-  const says = `says that ${hash} has brought ${brought} ${asset} to ${address}, and not ${amount}`
-  return second === undefined ? waits(says) : { verdict: 'DISAGREES', detail: `the second node ${says}` }
+  if (chain.second !== undefined) return verdictOf(await wordOf(chain.second, ask))
+  const word = await ask(chain.rpc)
+  if (word === undefined) return { verdict: 'AGREES' }
+  return { verdict: 'WAITS', detail: `the node ${word.waits ?? word.differs}` }
 }
 
 /**

@@ -27,7 +27,10 @@ import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts
 import { sweepDepositAddresses } from '../../src/rails/treasury/sweep-deposit-addresses.ts'
 import { acknowledgeTransaction } from '../../src/rails/treasury/acknowledged.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
+import { plainRpc } from '../kit/json-rpc.ts'
+import { behindOf } from '../kit/nodes.ts'
 import { solanaAdapter, type SolanaConfig } from './adapter.ts'
+import { lookAt } from './network-status.ts'
 import { depositKeysOf } from './deposit-keys.ts'
 import {
   associatedOf,
@@ -469,6 +472,27 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
         for (const { customer } of places) expect(await depositsOf(customer)).toEqual(['1 SOL'])
       },
     )
+
+    test('that is behind is named by its field: by its own word, or in live mode by its newest block', async () => {
+      const second = await SolanaNode.start()
+      const both = newAdapter({ verifyRpcUrl: [node.rpcUrl, second.rpcUrl] })
+      expect((await both.status!()).behind).toBeUndefined()
+      const unhealthy = { code: -32_005, message: 'Node is behind by 42 slots' }
+      second.intercept = (method, _params, next) => {
+        if (method === 'getHealth') throw Object.assign(new Error(unhealthy.message), unhealthy)
+        return next()
+      }
+      expect((await both.status!()).behind).toMatch(
+        /^verify_rpc_url\[1\] is at height \d+: Node is behind by 42/,
+      )
+      second.intercept = (method, _params, next) => (method === 'getBlockTime' ? 1_000_000_000 : next())
+      const live = await behindOf('live', [{ field: 'rpc_url', node: plainRpc(second.rpcUrl) }], lookAt)
+      expect(live.behind).toMatch(/^rpc_url is at height \d+: its newest block is \d{9} seconds old$/)
+      await second.stop()
+      expect((await both.status!()).behind).toMatch(
+        /^verify_rpc_url\[1\]: the node at 127.0.0.1:\d+ does not answer/,
+      )
+    })
 
     test('that lies about amounts is contradicted by the second one, which is waited for', async () => {
       const second = await SolanaNode.start()

@@ -4,7 +4,7 @@ import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf, findAsset } from '../../src/contract/assets/catalogue.ts'
 import { Closed } from '../../src/contract/fields.ts'
 import type { ConnectedNetwork, Family, Opening } from '../../src/networks/family.ts'
-import { naming, requireAmount, secondNode, shared, sweeping } from '../../src/networks/section.ts'
+import { naming, requireAmount, secondNodes, shared, sweeping } from '../../src/networks/section.ts'
 import { Secret } from '../../src/networks/secrets.ts'
 import { canonicalOf, differences, type PaymentOn } from '../../src/networks/signed-payment.ts'
 import { hotWalletOf } from '../kit/hot-wallet-key.ts'
@@ -32,7 +32,7 @@ const SolanaSection = Closed({
   fee_floor: Type.Optional(Type.String()),
   /** Nonce accounts of the hot wallet: as many payments are under way at a time. */
   lanes: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
-  ...secondNode,
+  ...secondNodes,
   /**
    * The mnemonic that deposit addresses are derived from; without it the network has none. The public key that
    * `bursar networks deposit-key` prints suffices for a process without the worker.
@@ -64,7 +64,7 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
     throw new Error(`${network}.fee_ceiling must be above 0.000005, what the network takes for a signature`)
   if (fee_floor !== undefined) requireFloor(network, fee_floor, fee_ceiling)
   const rpcUrl = await given.url('rpc_url', section.rpc_url)
-  const verifyRpcUrl = verify_rpc_url && (await given.url('verify_rpc_url', verify_rpc_url))
+  const verifyRpcUrl = verify_rpc_url && (await given.urls('verify_rpc_url', verify_rpc_url))
   const hotWallet = await hotWalletOf(opening, section, {
     watch(address) {
       if (!isAddress(address))
@@ -79,6 +79,7 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
       ...{
         rpcUrl,
         verifyRpcUrl,
+        verifyQuorum: section.verify_quorum,
         hotWallet,
         feeCeiling: fee_ceiling,
         feeFloor: fee_floor,

@@ -4,7 +4,18 @@ import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { GAS_ASSET, offChain, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'
 import { nonceAccounts } from './lanes.ts'
+import { RpcError } from '../kit/json-rpc.ts'
+import { behindOf, type NodeLook } from '../kit/nodes.ts'
+import type { SolanaRpc } from './node.ts'
 import { sumsAtAddresses } from './sweeps/holdings.ts'
+
+/** How far a node is. Where it is behind, the error of getHealth (-32005) says how many slots. */
+export async function lookAt(rpc: SolanaRpc): Promise<NodeLook> {
+  const slot = await rpc.call<string>('getSlot', { commitment: 'finalized' })
+  const [health, time] = await rpc.batch([['getHealth'], ['getBlockTime', Number(slot)]])
+  const lacks = health instanceof RpcError && health.code === -32_005 ? health.reason : undefined
+  return { height: Number(slot), madeAt: typeof time === 'string' ? Number(time) : undefined, lacks }
+}
 
 /**
  * The balances of the hot wallet at one slot, with the rent of its nonce accounts, which it can have back, and those of
@@ -12,6 +23,8 @@ import { sumsAtAddresses } from './sweeps/holdings.ts'
  */
 export async function status(db: Database, chain: SolanaChain): Promise<NetworkStatus> {
   const { tokens } = await chain.facts()
+  const nodes = [{ field: 'rpc_url', node: chain.rpc }, ...(chain.second?.nodes ?? [])]
+  const behind = await behindOf(chain.mode, nodes, lookAt)
   const atAddresses = await sumsAtAddresses(db, chain)
   const wallet = chain.hotWallet.address
   const sources = [...tokens].map(
@@ -35,6 +48,7 @@ export async function status(db: Database, chain: SolanaChain): Promise<NetworkS
     Object.fromEntries(units.map(([asset, held]) => [asset, offChain(asset, held + more(asset))]))
   return {
     height: Number(accounts.slot),
+    ...behind,
     held: amounts((asset) => (atAddresses.get(asset) ?? 0n) + (asset === GAS_ASSET ? rents : 0n)),
     hotWallet: amounts(() => 0n),
   }

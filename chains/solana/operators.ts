@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
 import { doesNotPay } from '../kit/claims.ts'
+import { requireWord, wordOf, type SecondWord } from '../kit/second-word.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
 import type { MovedOnChain } from '../../src/networks/moved-on-chain.ts'
@@ -10,7 +11,7 @@ import { feeIn, GAS_ASSET, NETWORK, offChain, type SolanaChain } from './chain.t
 import { associatedOf } from './instructions.ts'
 import { balancesOf, movesAt } from './deposit-scan.ts'
 import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
-import { changesOf, madeTransaction, type MadeTransaction } from './node.ts'
+import { changesOf, madeTransaction, type MadeTransaction, type SolanaRpc } from './node.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { costOfOne, rentOf, samePayment, wantedOf } from './payment-status.ts'
 import { parse, paymentIn, type ParsedTransfer } from './transaction.ts'
@@ -25,7 +26,7 @@ async function madeByWallet(chain: SolanaChain, hash: string) {
   return { made, shown }
 }
 
-/** Throws an Error unless the second node has the same effect of a transaction; in a sandbox, none is needed. */
+/** Throws an Error unless second nodes have the same effect of a transaction; in a sandbox, none is needed. */
 async function requireSecond(
   { second, mode }: SolanaChain,
   made: MadeTransaction,
@@ -35,9 +36,12 @@ async function requireSecond(
     if (mode === 'live') throw new Error(`${hash}: ${NOTHING_ELSE}`)
     return
   }
-  const there = await madeTransaction(second, hash)
-  if (there === undefined) throw new Error(`the second node has no finalized transaction ${hash}`)
-  if (!isDeepStrictEqual(there, made)) throw new Error(`${hash}: the second node says something else`)
+  const ask = async (node: SolanaRpc): Promise<SecondWord> => {
+    const there = await madeTransaction(node, hash)
+    if (there === undefined) return { waits: `has no finalized transaction ${hash}` }
+    return isDeepStrictEqual(there, made) ? undefined : { differs: 'says something else' }
+  }
+  requireWord(hash, await wordOf(second, ask))
 }
 
 /**

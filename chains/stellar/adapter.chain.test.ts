@@ -23,9 +23,11 @@ import { creditDeposits } from '../../test/credit-deposits.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
 import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts'
 import type { Networks } from '../../src/networks/network.ts'
-import { stellarAdapter } from './adapter.ts'
+import { behindOf } from '../kit/nodes.ts'
+import { lookAt, stellarAdapter } from './adapter.ts'
 import type { StellarConfig } from './chain.ts'
 import { accountIn, innerOf, laneKeys, muxed, paymentIn } from './envelope.ts'
+import { horizon } from './horizon.ts'
 import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const ISSUER = newAccount()
@@ -670,4 +672,15 @@ test('deposits are credited once to the owner of their number: by muxed address,
     'COMPLETED',
   )
   expect(await onLedger([second], 'custody:STELLAR', 'XLM')).toBe(-parseAmount('3', 7)!)
+})
+
+test('a Horizon whose newest ledger is old is named by its field in live mode', async () => {
+  const { config } = await newWallet()
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+  const nodes = [{ field: 'verify_rpc_url', node: horizon(model.url, config.passphrase) }]
+  expect(await behindOf('sandbox', nodes, lookAt)).toEqual({})
+  expect((await behindOf('live', nodes, lookAt)).behind).toMatch(
+    /^verify_rpc_url is at height \d+: its newest block is 36\d\d seconds old$/,
+  )
+  vi.useRealTimers()
 })

@@ -1,6 +1,7 @@
 import type { Database } from '../../src/db/database.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { NetworkStatus } from '../../src/networks/wallet-status.ts'
+import { behindOf, type NodeLook } from '../kit/nodes.ts'
 import {
   balanceOf,
   decimalOf,
@@ -9,9 +10,11 @@ import {
   stroops,
   type StellarChain,
   type StellarConfig,
+  secondOf,
 } from './chain.ts'
 import { claimTransaction, movedBy } from './claims.ts'
 import { initialCursor, newAddress, scanBlocks, scanDeposits, verifyDeposits } from './deposits.ts'
+import type { Horizon } from './horizon.ts'
 import { estimateFee, refusesDestination, sign } from './sign.ts'
 import { broadcast, checkStatus, resend, usedBy } from './status.ts'
 
@@ -56,9 +59,17 @@ export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdap
   }
 }
 
+/** How far a Horizon is. */
+export async function lookAt(horizon: Horizon): Promise<NodeLook> {
+  const { history_latest_ledger: height, closedAt } = await horizon.root()
+  return { height, madeAt: Number(closedAt) }
+}
+
 /** What the hot wallet holds, its reserve included, and the channel accounts, whose reserve it may have paid. */
 async function status(chain: StellarChain): Promise<NetworkStatus> {
   const { history_latest_ledger: height } = await chain.horizon.root()
+  const nodes = [{ field: 'rpc_url', node: chain.horizon }, ...(secondOf(chain)?.nodes ?? [])]
+  const behind = await behindOf(chain.mode, nodes, lookAt)
   const lanes = chain.keys?.lanes.map((key) => key.publicKey()) ?? []
   const [wallet, ...channels] = await Promise.all(
     [chain.address, ...lanes].map((account) => findAccount(chain, account)),
@@ -72,5 +83,5 @@ async function status(chain: StellarChain): Promise<NetworkStatus> {
         return [symbol, decimalOf(held.reduce((sum, units) => sum + units, 0n))]
       }),
     )
-  return { height, held: amounts([wallet, ...channels]), hotWallet: amounts([wallet]) }
+  return { height, ...behind, held: amounts([wallet, ...channels]), hotWallet: amounts([wallet]) }
 }

@@ -108,6 +108,10 @@ export function spendableOf(account: StellarAccount, asset: string): bigint {
   return stroops(balance.balance) - stroops(balance.selling_liabilities ?? '0') - kept
 }
 
+/** The second Horizon, as the rules of second nodes take it. */
+export const secondOf = ({ second }: StellarChain) =>
+  second && { nodes: [{ field: 'verify_rpc_url', node: second }], quorum: 1 }
+
 /** The chain as the second Horizon has it; undefined in a sandbox without one. Throws an Error in live mode without one. */
 export function asSecondHas(chain: StellarChain, what: string): StellarChain | undefined {
   const { second, mode } = chain

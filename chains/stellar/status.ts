@@ -13,7 +13,7 @@ import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { reasonOfFailure, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { mayBeMined } from '../kit/nonce-used.ts'
 import { doubtOf } from '../kit/second-word.ts'
-import { decimalOf, GAS_ASSET, type StellarChain } from './chain.ts'
+import { decimalOf, GAS_ASSET, secondOf, type StellarChain } from './chain.ts'
 import { innerOf, isOurs, paymentIn } from './envelope.ts'
 import { HorizonRefusal, PAGE, type StellarAccount, type TransactionRecord } from './horizon.ts'
 
@@ -86,7 +86,7 @@ async function believed(chain: StellarChain, hash: string, outcome: PaymentStatu
 
 /** Why a failure is not believed yet, in a sandbox neither; undefined where the second Horizon has it, too. */
 const doubtOfFailure = (chain: StellarChain, hash: string): Promise<WaitingReason | undefined> =>
-  doubtOf({ second: chain.second, mode: 'live' }, `Horizon says that ${hash} failed`, async (horizon) => {
+  doubtOf({ second: secondOf(chain), mode: 'live' }, `Horizon says that ${hash} failed`, async (horizon) => {
     const record = await findTransaction({ ...chain, horizon }, hash)
     if (record === undefined) return { waits: 'cannot tell yet' }
     return record.successful ? { differs: 'says that it succeeded' } : undefined

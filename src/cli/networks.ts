@@ -210,7 +210,7 @@ function describeNetwork(report: NetworkReport): string {
   const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
   const lines = [
     `${crypto_network}: ${reachable ? `at height ${height}, ${typeof confirmations === 'number' ? `${confirmations} confirmations` : `confirmed when ${confirmations}`}` : `NOT REACHABLE: ${error}`}`,
-    behind && `  THE NODE IS BEHIND: ${behind}`,
+    behind && `  A NODE IS BEHIND: ${behind}`,
     depths && `  deposits need ${depthsText(depths)} confirmations`,
     report.experimental && '  its adapter is EXPERIMENTAL: try it on a test network first',
     ...custody.map(

@@ -6,7 +6,7 @@ import type { AreGiven } from './given-addresses.ts'
 import type { Treasury } from './marks.ts'
 import type { NetworkAdapter } from './network.ts'
 import type { Secret } from './secrets.ts'
-import type { Depth, Section } from './section.ts'
+import type { Depth, NodeUrls, Section } from './section.ts'
 import type { PaymentOn } from './signed-payment.ts'
 import type { WithdrawalReader } from './withdrawal-reader.ts'
 
@@ -54,6 +54,8 @@ export interface GivenBySection {
   secret(field: string, where: Secret): Promise<string>
   /** The URL of a node. Errors do not show the URL, which may contain a key or a password. */
   url(field: string, where: string | Secret): Promise<string>
+  /** The URLs of one node or of several. */
+  urls(field: string, where: NodeUrls): Promise<string[]>
 }
 
 export interface ConnectedNetwork {

@@ -43,6 +43,9 @@ export async function* eachSection(path: string, mode: Mode): AsyncGenerator<[Cr
     const family = await familyOf(NETWORKS[network].family)
     requireSection(network, family, section)
     const { fee_margin = FEE_MARGIN, fee_ceiling, minimum_deposit = {} } = section
+    const seconds = [section.verify_rpc_url ?? []].flat().length
+    if ((section.verify_quorum ?? 0) > seconds)
+      throw new Error(`${network}.verify_quorum is above ${seconds}, the number of nodes in verify_rpc_url`)
     const gasDecimals = decimalsOf(NETWORKS[network].gasAsset)
     treasuryOf(network, section, mode)
     requireAmount(`${network}.fee_margin`, fee_margin, FEE_MARGIN_DECIMALS)

@@ -18,6 +18,9 @@ import { requireAmount, type Depth } from './section.ts'
 
 /** Connects the real networks of the networks file (network-sections.ts), with the secrets that its sections name. */
 
+/** Most nodes of a list. */
+const NODES_MAX = 5
+
 export interface ConfiguredNetwork extends ConnectedNetwork, Pick<GivenBySection, 'nodes' | 'secretFiles'> {
   confirmations: Depth
   /** Assets of which every deposit is credited, however small: `minimum_deposit` is 0. */
@@ -101,5 +104,14 @@ function readerOf(network: CryptoNetwork, environment: Record<string, string | u
     nodes.push({ field, protocol, host, hostname })
     return text
   }
-  return { nodes, secretFiles, secret, url }
+  const urls: GivenBySection['urls'] = async (field, where) => {
+    if (!Array.isArray(where)) return [await url(field, where)]
+    if (where.length === 0 || where.length > NODES_MAX)
+      throw new Error(`${network}.${field} must be one node, or a list of 1 to ${NODES_MAX}`)
+    const found: string[] = []
+    for (const [index, one] of where.entries()) found.push(await url(`${field}[${index}]`, one))
+    if (new Set(found).size < found.length) throw new Error(`${network}.${field} names a node twice`)
+    return found
+  }
+  return { nodes, secretFiles, secret, url, urls }
 }

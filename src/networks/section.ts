@@ -18,6 +18,9 @@ export const ByAmount = Type.Array(
   { minItems: 1, maxItems: 20 },
 )
 const NodeUrl = Type.Union([Type.String({ minLength: 1 }), Secret])
+const NodeUrls = Type.Union([NodeUrl, Type.Array(NodeUrl)])
+/** One node, or several: `GivenBySection.urls` says how many. */
+export type NodeUrls = Static<typeof NodeUrls>
 export const shared = {
   /** A URL may hold a key: then it is a secret. */
   rpc_url: NodeUrl,
@@ -51,6 +54,15 @@ export const secondNode = {
   /** Without one, in live mode: the value in USD up to which one node's word credits a deposit. */
   single_node_max: Type.Optional(Decimal),
 }
+/** The same of families that take several. */
+export const secondNodes = {
+  ...secondNode,
+  verify_rpc_url: Type.Optional(NodeUrls),
+  /** How many of them must agree; by default all. One that contradicts is never outvoted. */
+  verify_quorum: Type.Optional(Type.Integer({ minimum: 1 })),
+}
+/** Of families that also take several nodes to work with: the first that answers and is not behind the others is used. */
+export const manyNodes = { rpc_url: NodeUrls, ...secondNodes }
 /** Of families whose deposit addresses are swept. */
 export const sweeping = {
   /** The highest cost of sweeping a deposit address, in percent of the swept amount. */
@@ -64,8 +76,11 @@ export type Depth = number | 'safe' | 'finalized'
 
 const Shared = Type.Object({ ...shared, ...secondNode, ...sweeping })
 /** A section, as what is asked of all families sees it. */
-export interface Section extends Omit<Static<typeof Shared>, 'confirmations'> {
+export interface Section extends Omit<Static<typeof Shared>, 'confirmations' | 'rpc_url' | 'verify_rpc_url'> {
   adapter: string
+  rpc_url: NodeUrls
+  verify_rpc_url?: NodeUrls
+  verify_quorum?: number
   confirmations?: Static<typeof Confirmations> | Static<typeof ByAmount> | 'safe' | 'finalized'
   verify_above?: Record<string, string>
 }

@@ -40,7 +40,7 @@ export interface SignerStatus {
 /** An adapter's part of `bursar networks status`. Amounts are decimal strings, by asset. */
 export interface NetworkStatus {
   height: number
-  /** That the node has not read its chain to the end. */
+  /** Which of the nodes are silent, or have not read their chain to the end. */
   behind?: string
   /** Held on the network: in the hot wallet, in former ones, and at deposit addresses that are not swept yet. */
   held: Record<string, string>

@@ -105,12 +105,15 @@ async function checkSafety(name: CryptoNetwork, network: ConfiguredNetwork): Pro
   for (const { field, path } of secretFiles)
     for (const { says, advice } of await checkSecretFile(path))
       readable.push(warn(`${name}: ${says}, which holds ${field}`, advice!))
-  const isTwice = nodes.length > 1 && new Set(nodes.map(({ host }) => host)).size === 1
+  const twice = nodes.flatMap(({ field, host }, index) => {
+    const first = nodes.find((node) => node.host === host)!
+    return field.startsWith('verify_rpc_url') && nodes.indexOf(first) < index ? [[field, first.field]] : []
+  })
   return [
     ...(hasSecondNode ? [] : [failed(`${name}: no second node is configured: ${unwitnessed}`, advice)]),
-    ...(isTwice
-      ? [failed(`${name}: verify_rpc_url has the same host as rpc_url, so it confirms nothing`, advice)]
-      : []),
+    ...twice.map(([field, first]) =>
+      failed(`${name}: ${field} has the same host as ${first}, so it confirms nothing`, advice),
+    ),
     ...warnings(
       ...nodes.map(({ field, protocol, hostname }): WarningRule => [
         protocol === 'http:' && !isHere(hostname),
@@ -171,7 +174,7 @@ export function judgeNetwork(report: NetworkReport): Finding {
   if (report.behind !== undefined)
     return failed(
       `${name}: ${report.behind}`,
-      'wait until it has its whole chain, or look why it does not go on',
+      'wait until each node has its whole chain, or look why it does not go on',
     )
   const missing = custody.find(({ short }) => short)
   if (missing !== undefined)

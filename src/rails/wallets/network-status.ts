@@ -45,7 +45,7 @@ export interface NetworkReport {
   reachable: boolean
   error?: string
   height?: number
-  /** That the node has not read its chain to the end. */
+  /** Which of the nodes are silent, or have not read their chain to the end. */
   behind?: string
   confirmations: Depth
   confirmations_by_value?: readonly DepthFrom[]
