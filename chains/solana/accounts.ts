@@ -83,6 +83,23 @@ export function nonceOf(account: Account | undefined, wallet: Address): string |
   return isInitialized && addressAt(account.data, 8) === wallet ? addressAt(account.data, 40) : undefined
 }
 
+/** The wallet and the value of its nonce account that a transaction uses up. */
+export interface NonceUse {
+  from: Address
+  nonceAccount: Address
+  nonce: string
+}
+
+/** Whether a nonce has moved. While it has its value, or the node shows no account, what was signed on it may be made yet. */
+export function hasMoved(accounts: Accounts, { from, nonceAccount, nonce }: NonceUse): boolean {
+  const value = nonceOf(accounts.get(nonceAccount), from)
+  return value !== undefined && value !== nonce
+}
+
+/** Reads whether a nonce has moved. */
+export const readHasMoved = async (rpc: SolanaRpc, use: NonceUse): Promise<boolean> =>
+  hasMoved(await readAccounts(rpc, [use.nonceAccount]), use)
+
 export const isTokenProgram = (program: Address): boolean => program === TOKEN || program === TOKEN_2022
 
 const ACCOUNT_BYTES = 165

@@ -14,7 +14,7 @@ import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, newestSlot } from './deposit-scan.ts'
 import { refusesDestination } from './destinations.ts'
 import type { SolanaSigner } from './keys.ts'
-import { least } from './fees.ts'
+import { smaller } from '../kit/units.ts'
 import { makeLanes } from './make-lanes.ts'
 import { status } from './network-status.ts'
 import { claimTransaction, movedBy } from './operators.ts'
@@ -77,7 +77,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     hotWallet: config.hotWallet,
     mints,
     feeCeiling,
-    feeFloor: config.feeFloor === undefined ? least(FEE_FLOOR, feeCeiling) : lamportsIn(config.feeFloor),
+    feeFloor: config.feeFloor === undefined ? smaller(FEE_FLOOR, feeCeiling) : lamportsIn(config.feeFloor),
     lanes: config.lanes ?? LANES,
     withdrawals: config.withdrawals,
     depositKeys,

@@ -1,11 +1,12 @@
 import type { Address } from '@solana/addresses'
 import type { Database } from '../../src/db/database.ts'
 import type { DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
+import { onceForEach } from '../kit/once-for-each.ts'
+import { larger } from '../kit/units.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { accountOf } from './deposit-accounts.ts'
 import { balancesOf, depositsAmong, movesAt, movesIn, newestSlot } from './deposit-scan.ts'
-import { larger } from './fees.ts'
 import { blockAt, finalizedSlots, madeTransaction, type MadeTransaction } from './node.ts'
 
 /** Checks found deposits against another node, and reads blocks again for an operator. */
@@ -22,13 +23,12 @@ export async function verifyDeposits(
   found: readonly FoundDeposit[],
 ): Promise<DepositVerdict[]> {
   const { tokens } = await chain.facts()
-  // A transaction that pays many is asked for once.
-  const asked = new Map<string, Promise<MadeTransaction | undefined>>()
+  const show = onceForEach(String, (hash: string) => madeTransaction(chain.second ?? chain.rpc, hash))
   const verdicts: DepositVerdict[] = []
   for (let start = 0; start < found.length; start += AT_ONCE)
     verdicts.push(
       ...(await Promise.all(
-        found.slice(start, start + AT_ONCE).map((deposit) => verdictOn(chain, tokens, asked, deposit)),
+        found.slice(start, start + AT_ONCE).map((deposit) => verdictOn(chain, tokens, show, deposit)),
       )),
     )
   return verdicts
@@ -37,7 +37,7 @@ export async function verifyDeposits(
 async function verdictOn(
   chain: SolanaChain,
   tokens: Facts['tokens'],
-  asked: Map<string, Promise<MadeTransaction | undefined>>,
+  show: (hash: string) => Promise<MadeTransaction | undefined>,
   deposit: FoundDeposit,
 ): Promise<DepositVerdict> {
   const { crypto_tx_hash: hash, asset, amount } = deposit
@@ -47,11 +47,9 @@ async function verdictOn(
     detail: `the ${second === undefined ? '' : 'second '}node ${why}`,
     ...(second !== undefined && { secondNode: true as const }),
   })
-  const question = asked.get(hash) ?? madeTransaction(second ?? chain.rpc, hash)
-  asked.set(hash, question)
   let made: MadeTransaction | undefined
   try {
-    made = await question
+    made = await show(hash)
   } catch (error) {
     if (!(error instanceof NodeFailure) || second === undefined) throw error
     return waits(`cannot tell: ${error.message}`)

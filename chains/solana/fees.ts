@@ -1,6 +1,7 @@
 import type { Instruction } from '@solana/kit'
 import type { SolanaChain } from './chain.ts'
 import { lamportsText, GAS_ASSET } from './chain.ts'
+import { larger, smaller } from '../kit/units.ts'
 import type { TransactionError } from './node.ts'
 import type { BroadcastWithdrawal } from '../../src/networks/network.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
@@ -20,7 +21,7 @@ export async function unitPriceNow({ rpc }: SolanaChain): Promise<bigint> {
 
 /** The price that so many payments offer together where the node says that a unit costs this: within floor and ceiling. */
 export const priceFor = (chain: SolanaChain, usual: bigint, limit: number, payments = 1): bigint =>
-  least(larger(usual, priceWithin(chain.feeFloor, limit)), priceMax(chain, limit, payments))
+  smaller(larger(usual, priceWithin(chain.feeFloor, limit)), priceMax(chain, limit, payments))
 
 /** Compute units of a payment that was not simulated, with room: making an account takes the most. */
 export const UNITS_TYPICAL = 60_000
@@ -50,9 +51,6 @@ export const aboveCeiling = ({ feeCeiling }: SolanaChain, price: bigint): string
     ? `a payment costs ${lamportsText(fee)} ${GAS_ASSET}, the ceiling is ${lamportsText(feeCeiling)}`
     : undefined
 }
-
-export const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
-export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 export const priceMax = ({ feeCeiling }: SolanaChain, limit: number, payments: number): bigint =>
   priceWithin(BigInt(payments) * feeCeiling, limit)

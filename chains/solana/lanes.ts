@@ -17,29 +17,29 @@ import { parse, type ParsedPayment } from './transaction.ts'
 /** Most lanes: they are read together with the hot wallet's own accounts, at one slot. */
 const LANES_MAX = 64
 
-const seedOf = (lane: number) => `bursar-nonce-${lane}`
+type OfWallet = Pick<SolanaChain, 'hotWallet'>
+
+/** The accounts that a wallet makes with seeds of this name. */
+const accountsOf = ({ hotWallet }: OfWallet, name: string, count: number) =>
+  Array.from({ length: count }, (_, lane) => {
+    const seed = `bursar-${name}-${lane}`
+    return { seed, account: addressWithSeed(hotWallet.address, seed) }
+  })
 
 /**
  * All nonce accounts that a wallet may ever have had, by its address alone: they need no keys and no settings. Only those
  * with `signs` are made and used; the others may have been, with a higher `lanes`.
  */
-export const laneAccounts = ({ hotWallet, lanes }: Pick<SolanaChain, 'hotWallet' | 'lanes'>) =>
-  Array.from({ length: LANES_MAX }, (_, lane) => {
-    const seed = seedOf(lane)
-    return { seed, account: addressWithSeed(hotWallet.address, seed), signs: lane < lanes }
-  })
+export const laneAccounts = (chain: OfWallet & Pick<SolanaChain, 'lanes'>) =>
+  accountsOf(chain, 'nonce', LANES_MAX).map((made, lane) => ({ ...made, signs: lane < chain.lanes }))
 
 /** Lanes for sweeps alone: they delay no withdrawal, and one that is not known stops none, since it can have paid none. */
 export const SWEEP_LANES = 24
 
 /** The nonce accounts of sweeps, as `laneAccounts` are those of payments. */
-export const sweepAccounts = ({ hotWallet }: Pick<SolanaChain, 'hotWallet'>) =>
-  Array.from({ length: SWEEP_LANES }, (_, lane) => {
-    const seed = `bursar-sweep-${lane}`
-    return { seed, account: addressWithSeed(hotWallet.address, seed) }
-  })
+export const sweepAccounts = (chain: OfWallet) => accountsOf(chain, 'sweep', SWEEP_LANES)
 
-export const nonceAccounts = (chain: Pick<SolanaChain, 'hotWallet' | 'lanes'>): Address[] =>
+export const nonceAccounts = (chain: OfWallet & Pick<SolanaChain, 'lanes'>): Address[] =>
   [...laneAccounts(chain), ...sweepAccounts(chain)].map(({ account }) => account)
 
 /** The nonce accounts on record. */
@@ -76,10 +76,21 @@ interface LaneRow {
 }
 
 /** A nonce account with its value. */
-interface Lane {
+export interface Lane {
   nonceAccount: Address
   nonce: string
 }
+
+/** Those of these accounts that are nonce accounts of the wallet, with their values. */
+export const lanesIn = <Named extends { account: Address }>(
+  { hotWallet }: OfWallet,
+  accounts: Accounts,
+  named: readonly Named[],
+): (Named & Lane)[] =>
+  named.flatMap((lane) => {
+    const nonce = nonceOf(accounts.get(lane.account), hotWallet.address)
+    return nonce === undefined ? [] : [{ ...lane, nonceAccount: lane.account, nonce }]
+  })
 
 /**
  * Locks the lanes until the transaction ends, and says which of them may sign. `open` are the payments under way. A lane whose
@@ -92,10 +103,7 @@ export async function openLanes(
   accounts: Accounts,
   open: readonly ParsedPayment[],
 ): Promise<OpenLanes> {
-  const values = laneAccounts(chain).flatMap(({ account, signs }) => {
-    const nonce = nonceOf(accounts.get(account), chain.hotWallet.address)
-    return nonce === undefined ? [] : [{ nonceAccount: account, nonce, signs }]
-  })
+  const values = lanesIn(chain, accounts, laneAccounts(chain))
   const rows = await lockLanes(
     tx,
     values.map(({ nonceAccount }) => nonceAccount),

@@ -6,23 +6,20 @@ import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
 import type { MovedOnChain } from '../../src/networks/moved-on-chain.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
-import { feeIn, GAS_ASSET, NETWORK, offChain, type SolanaChain } from './chain.ts'
-import { associatedOf } from './instructions.ts'
+import { feeIn, GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from './chain.ts'
+import { accountOf, assetOf } from './deposit-accounts.ts'
 import { balancesOf, movesAt } from './deposit-scan.ts'
 import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
 import { changesOf, madeTransaction, type MadeTransaction } from './node.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { costOfOne, rentOf, samePayment, wantedOf } from './payment-status.ts'
-import { parse, paymentIn, type ParsedTransfer } from './transaction.ts'
+import { parseSigned, paymentIn, type ParsedTransfer } from './transaction.ts'
 
 /** A finalized transaction that the hot wallet has signed. Throws an Error that says why it is none. */
 async function madeByWallet(chain: SolanaChain, hash: string) {
   const made = await madeTransaction(chain.rpc, hash)
   if (made === undefined) throw new Error(`the node of ${NETWORK} has no finalized transaction ${hash}`)
-  const shown = parse(made.raw)
-  if (shown.hash !== hash || !shown.isSigned)
-    throw new Error(`the node's answer for ${hash} is not signed as ${hash}`)
-  return { made, shown }
+  return { made, shown: parseSigned(made.raw, hash) }
 }
 
 /** Throws an Error unless the second node has the same effect of a transaction; in a sandbox, none is needed. */
@@ -117,8 +114,8 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     sumOf(marked, ({ mint, units }) => (mint === undefined ? units : 0n)) +
     rents +
     fee
-  const ofTokens = [...facts.tokens].map(([asset, { mint, program }]) => {
-    const change = tokens.get(associatedOf(wallet, mint, program)) ?? 0n
+  const ofTokens = [...facts.tokens].map(([asset, { mint }]) => {
+    const change = tokens.get(accountOf(facts.tokens, wallet, asset)!) ?? 0n
     const paid = sumOf(marked, (transfer) => (transfer.mint === mint ? transfer.units : 0n))
     return [asset, change + atAddresses(asset, tokens) + paid] as const
   })
@@ -152,17 +149,13 @@ const sumOf = <T>(of: readonly T[], units: (one: T) => bigint): bigint =>
   of.reduce((sum, one) => sum + units(one), 0n)
 
 /** The payments of tokens, each by the wallet whose account got it. */
-async function paidTokens(
-  chain: SolanaChain,
-  tokens: ReadonlyMap<string, { mint: Address }>,
-  transfers: readonly ParsedTransfer[],
-) {
+async function paidTokens(chain: SolanaChain, tokens: Facts['tokens'], transfers: readonly ParsedTransfer[]) {
   const owners = await readAccounts(
     chain.rpc,
     transfers.map(({ target }) => target),
   )
-  return transfers.flatMap(({ mint: paid, units, target }) => {
-    const [asset] = [...tokens].find(([, { mint }]) => mint === paid) ?? []
+  return transfers.flatMap(({ mint, units, target }) => {
+    const asset = mint && assetOf(tokens, mint)
     const owner = tokenAccountOf(owners.get(target))?.owner
     return asset === undefined || owner === undefined
       ? []

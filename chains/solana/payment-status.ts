@@ -4,9 +4,10 @@ import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus, Withdrawal } from '../../src/networks/network.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { type WaitingReason, refusedDestination } from '../../src/networks/waiting.ts'
+import { onceForEach } from '../kit/once-for-each.ts'
 import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import { doubtOf, type SecondWord } from '../kit/second-word.ts'
-import { nonceOf, readAccounts } from './accounts.ts'
+import { hasMoved, readAccounts, readHasMoved, type NonceUse } from './accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { SYSTEM, TOKEN, TOKEN_2022 } from './instructions.ts'
 import {
@@ -49,13 +50,7 @@ export async function checkStatus(
   )
   // After the signatures: a transaction that is finalized in between is asked about again.
   const accounts = await readAccounts(chain.rpc, nonceAccounts)
-  // Many withdrawals have the same transaction.
-  const shown = new Map<string, ReturnType<typeof madeTransaction>>()
-  const show = (hash: string) => {
-    const made = shown.get(hash) ?? madeTransaction(chain.rpc, hash)
-    shown.set(hash, made)
-    return made
-  }
+  const show = onceForEach(String, (hash: string) => madeTransaction(chain.rpc, hash))
   return Promise.all(
     withdrawals.map((withdrawal) =>
       judgeAlone(async (): Promise<PaymentStatus> => {
@@ -73,11 +68,8 @@ export async function checkStatus(
           isInBlock = true
         }
         if (isInBlock) return { state: 'MINED' }
-        const { nonce, nonceAccount, from } = payment
-        const value = nonceOf(accounts.get(nonceAccount), from)
         // The same bytes again: they are valid as long as the nonce has its value.
-        if (value === undefined || value === nonce)
-          return { state: 'UNKNOWN', ...tooCheap(chain, withdrawal) }
+        if (!hasMoved(accounts, payment)) return { state: 'UNKNOWN', ...tooCheap(chain, withdrawal) }
         return (await endOfNonce(db, chain, withdrawal)) ?? { state: 'MINED' }
       }),
     ),
@@ -110,10 +102,8 @@ async function outcomeOf(
   if (shown.hash !== hash || !shown.isSigned || (made.err === null) !== (status.err === null))
     return { ...unresolved(`the node contradicts itself about ${hash}`), mayBeMined: true } as PaymentStatus
   if (made.err !== null) {
-    const accounts = await readAccounts(chain.rpc, [payment.nonceAccount])
-    const value = nonceOf(accounts.get(payment.nonceAccount), payment.from)
     // An answer of a node that lags: while the value is there, the bytes may be made yet.
-    if (value === undefined || value === payment.nonce) return { state: 'MINED' }
+    if (!(await readHasMoved(chain.rpc, payment))) return { state: 'MINED' }
     const err = JSON.stringify(made.err)
     const doubt = await doubtOfEnd(chain, hash, made.err)
     const faulty = faultyIn(payment, shown, made.err)
@@ -242,9 +232,6 @@ async function endOfNonce(
   return own.includes(user) ? undefined : usedBy(db, chain, withdrawal, user)
 }
 
-/** The wallet and the value of its nonce account that a transaction uses up. */
-export type NonceUse = Pick<ParsedPayment, 'nonceAccount' | 'nonce' | 'from'>
-
 /** The transaction that has used a nonce: one of `own`, or another that the wallet's key has signed, by its own bytes. */
 export async function userOfNonce(
   { rpc }: SolanaChain,
@@ -286,9 +273,7 @@ export async function usedBy(
   // Its own has ended without paying it where another payment of it made it fail.
   if (isOwn && made.err !== null && faultyIn(kept, shown, made.err) === transfer)
     return mayBeMined(`${hash} failed because of it: 'not-paid' refunds it, and posts the fee`)
-  const accounts = await readAccounts(chain.rpc, [kept.nonceAccount])
-  const value = nonceOf(accounts.get(kept.nonceAccount), kept.from)
-  if (value === undefined || value === kept.nonce) return mayBeMined(`${hash} has not moved its nonce yet`)
+  if (!(await readHasMoved(chain.rpc, kept))) return mayBeMined(`${hash} has not moved its nonce yet`)
   return endedBy(
     db,
     { network: NETWORK, transfer_id: withdrawal.transfer_id, hash },

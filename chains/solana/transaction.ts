@@ -218,6 +218,14 @@ export function parse(raw: Uint8Array): ParsedTransaction {
   }
 }
 
+/** Reads the bytes that a node shows for a hash. Throws an Error where they are not signed as it. */
+export function parseSigned(raw: Uint8Array, hash: string): ParsedTransaction {
+  const shown = parse(raw)
+  if (shown.hash !== hash || !shown.isSigned)
+    throw new Error(`the node's answer for ${hash} is not signed as ${hash}`)
+  return shown
+}
+
 /** One of the payments of a transaction, as its bytes show it. */
 export interface ParsedTransfer {
   /** The wallet for SOL, the account for a token. */
