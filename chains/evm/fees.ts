@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { encodeFunctionData, hexToBigInt, parseAbi } from 'viem/utils'
 import { formatAmount } from '../../src/contract/assets/amount.ts'
 import { offChain, type EvmChain } from './chain.ts'
+import { smaller } from '../kit/units.ts'
 import type { Block, Receipt } from './node.ts'
 import { parse, type EvmTransaction } from './transaction.ts'
 import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
@@ -30,8 +31,6 @@ export async function feesNow({ node, feeCeiling }: EvmChain): Promise<Fees> {
 
 /** Whether a transaction's fee is so low that no block can have it now. */
 export const isBelowBaseFee = (raw: Buffer, base: bigint): boolean => parse(raw).maxFeePerGas < base
-
-const smaller = (a: bigint, b: bigint) => (a < b ? a : b)
 
 /** The reason why nothing can be signed at these fees; undefined where they are within the ceiling. */
 export const aboveCeiling = ({ current }: Fees, { feeCeiling }: EvmChain): string | undefined =>

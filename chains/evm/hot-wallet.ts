@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import { ifAllAnswer, type Queryable, type Transaction } from '../../src/db/database.ts'
-import { balancesAt, isNative, offChain, onChain, type EvmChain } from './chain.ts'
+import { assetAt, balancesAt, isNative, offChain, onChain, type EvmChain } from './chain.ts'
 import { feeMax, PLAIN_GAS, TOKEN_GAS, type Fees } from './fees.ts'
 import { at, headOf, NodeError } from './node.ts'
 import { lockNonce, noncesBetween, readNonce, writeNonce } from './nonces.ts'
@@ -189,7 +189,6 @@ function deductInFlight(
   signed: readonly Buffer[],
   mined: number,
 ): Set<number> {
-  const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
   // A replacement has the nonce of the transaction before it, and only one of the two is mined.
   const inFlight = new Map(signed.map((raw) => [parse(raw).nonce, parse(raw)]))
   for (const [nonce, transaction] of inFlight) {
@@ -199,7 +198,7 @@ function deductInFlight(
     }
     deduct(spendable, chain.gasAsset, transaction.value + feeMax(transaction))
     if (transaction.data === undefined) continue
-    deduct(spendable, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
+    deduct(spendable, assetAt(chain, transaction.to) ?? '', amountIn(transaction.data))
   }
   return new Set(inFlight.keys())
 }

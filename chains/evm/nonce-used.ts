@@ -8,7 +8,7 @@ import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import type { EvmChain } from './chain.ts'
 import { fetchBytes } from './claim.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
-import { at, NodeError, type Block } from './node.ts'
+import { at, countAt, NodeError, type Block } from './node.ts'
 import { doubtOfReceipt } from './second-word.ts'
 import { hashesOf, isOurs, parse, signerAddressOf } from './transaction.ts'
 
@@ -29,7 +29,7 @@ export async function endOfNonce(
   const { nonce } = parse(withdrawal.raw_transaction)
   const sender = await signerAddressOf(withdrawal.raw_transaction)
   const head = await confirmedHead(chain)
-  if ((await countAt(chain, sender, head)) <= nonce) return undefined
+  if ((await countAt(chain.node, sender, head)) <= nonce) return undefined
   const hash = await findUser(chain, { sender, nonce, head })
   if (hash !== undefined && hashesOf(withdrawal).includes(hash)) return undefined
   if (hash !== undefined) return usedBy(db, chain, withdrawal, hash)
@@ -47,9 +47,9 @@ export async function endOfAsked(
   const sender = await signerAddressOf(raw_transaction)
   const { nonce } = parse(raw_transaction)
   for (const node of [chain.node, ...(chain.verify === undefined ? [] : [chain.verify.node])]) {
-    const asked = { ...chain, node }
     try {
-      if ((await countAt(asked, sender, await confirmedHead(asked))) <= nonce) return { state: 'UNKNOWN' }
+      const head = await confirmedHead({ ...chain, node })
+      if ((await countAt(node, sender, head)) <= nonce) return { state: 'UNKNOWN' }
     } catch (error) {
       // A second node that is away delays the end of this payment, and the following of no other.
       if (node === chain.node || !(error instanceof NodeFailure)) throw error
@@ -97,9 +97,6 @@ export async function usedBy(
   )
 }
 
-const countAt = async ({ node }: EvmChain, sender: Hex, block: bigint): Promise<number> =>
-  hexToNumber(await node.call<Hex>('eth_getTransactionCount', sender, at(block)))
-
 /**
  * The hash of the transaction that used a nonce: the sender's count of transactions rises above the nonce in its block,
  * which a binary search finds. Undefined where the node has no counts of blocks that old.
@@ -108,7 +105,7 @@ async function findUser(
   chain: EvmChain,
   { sender, nonce, head }: { sender: Hex; nonce: number; head: bigint },
 ): Promise<Hex | undefined> {
-  const isUsedAt = async (block: bigint) => (await countAt(chain, sender, block)) > nonce
+  const isUsedAt = async (block: bigint) => (await countAt(chain.node, sender, block)) > nonce
   let [before, after] = [head, head]
   try {
     for (let back = 1n; before > 0n && (await isUsedAt(before)); back *= 2n) {

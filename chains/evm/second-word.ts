@@ -14,7 +14,7 @@ import { at, type Receipt } from './node.ts'
  */
 
 /** A transaction as the second node has it; or why it cannot tell yet, or what it says instead. */
-type SecondAnswer =
+export type SecondAnswer =
   | { receipt: Receipt; transaction: { from: Hex; to: Hex | null; value: Hex; nonce: Hex } }
   | { waits: string }
   | { differs: string }

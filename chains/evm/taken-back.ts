@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import type { Database, Queryable } from '../../src/db/database.ts'
-import { at, headOf, NodeError, type Block, type Receipt } from './node.ts'
+import { at, countAt, headOf, NodeError, type Block, type Receipt } from './node.ts'
 import { REBROADCAST_MAX, send } from './broadcast.ts'
 import { walletsOf, type EvmChain } from './chain.ts'
 import { noncesBetween } from './nonces.ts'
@@ -88,22 +88,17 @@ export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promi
 /** The nonces that the database has as used and the chain as free, without those of transactions under way. */
 async function lostNonces(db: Database, chain: EvmChain): Promise<number[]> {
   const { address } = chain.hotWallet
-  const used = async () => {
-    const { rows } = await db.query<{ next_nonce: string }>(
-      'select next_nonce from evm_nonces where network = $1 and address = $2',
-      [chain.network, address],
-    )
-    return Number(rows[0]?.next_nonce ?? 0)
-  }
-  const mined = async () =>
-    Number(hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', address, 'latest')))
+  const { rows } = await db.query<{ next_nonce: string }>(
+    'select next_nonce from evm_nonces where network = $1 and address = $2',
+    [chain.network, address],
+  )
   // Most of the time nothing is lost or under way, and these two numbers are enough.
-  const next = await used()
-  if ((await mined()) >= next) return []
+  const next = Number(rows[0]?.next_nonce ?? 0)
+  if ((await countAt(chain.node, address, 'latest')) >= next) return []
   // The count comes second: a transaction that is mined in between is under way, or already in the count.
   const underWay = await underWayOf(db, chain)
   const nonces = new Set(underWay.map(({ raw_transaction }) => parse(raw_transaction).nonce))
-  const first = await mined()
+  const first = await countAt(chain.node, address, 'latest')
   return noncesBetween(first, next).filter((nonce) => !nonces.has(nonce))
 }
 
@@ -256,8 +251,7 @@ export async function resend(chain: EvmChain, ended: EndedTransaction): Promise<
   const { nonce } = parse(raw_transaction)
   const sender = await signerAddressOf(raw_transaction)
   const block = await headOf(chain.node)
-  const mined = hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', sender, at(block)))
-  if (mined > BigInt(nonce))
+  if ((await countAt(chain.node, sender, block)) > nonce)
     throw new Error(
       `another transaction of ${sender} has nonce ${nonce}, so that ${crypto_tx_hash} can never be made: look for it in an explorer`,
     )

@@ -15,7 +15,7 @@ import { isNative, offChain, walletAt, type EvmChain } from '../chain.ts'
 import { confirmedHead, standingsOf } from '../confirmations.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import { feePaid, isBelowBaseFee, type Fees } from '../fees.ts'
-import { at, type Receipt } from '../node.ts'
+import { countsAt, type Receipt } from '../node.ts'
 import { affordable, replacement } from '../replace.ts'
 import { parse, signerAddressOf } from '../transaction.ts'
 import type { SignedTransaction } from '../../../src/networks/network.ts'
@@ -122,12 +122,8 @@ async function neverMined(chain: EvmChain, refused: readonly Sweep[]): Promise<S
   if (refused.length === 0) return []
   const head = await confirmedHead(chain)
   const senders = await Promise.all(refused.map(({ raw_transaction }) => signerAddressOf(raw_transaction)))
-  const nonces = await chain.node.all<Hex>(
-    senders.map((sender) => ['eth_getTransactionCount', sender, at(head)] as const),
-  )
-  const used = refused.filter((sweep, index) => {
-    return Number(hexToBigInt(nonces[index]!)) > parse(sweep.raw_transaction).nonce
-  })
+  const counts = await countsAt(chain.node, senders, head)
+  const used = refused.filter((sweep, index) => counts[index]! > parse(sweep.raw_transaction).nonce)
   const standings = used.length === 0 ? [] : await standingsOf(chain, used)
   return used.filter((_, index) => standings[index]!.state === 'UNKNOWN')
 }

@@ -1,10 +1,10 @@
 import type { Hex } from 'viem'
-import { hexToBigInt } from 'viem/utils'
 import type { Database, Transaction } from '../../../src/db/database.ts'
 import { send } from '../broadcast.ts'
 import { gasLanesOf, offChain, transferOf, type EvmChain } from '../chain.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import { feeMax } from '../fees.ts'
+import { countAt } from '../node.ts'
 import { closeReservation, openReservation, walletText } from '../hot-wallet.ts'
 import { parse, signed, type EvmSigner, type EvmTransaction } from '../transaction.ts'
 import { markStale } from '../../kit/holdings.ts'
@@ -87,9 +87,7 @@ async function signSweep(
   { customer_id, address }: SweepPlace,
   plan: SweepPlan,
 ): Promise<SignedTransaction> {
-  const nonce = Number(
-    hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', signer.address, 'latest')),
-  )
+  const nonce = await countAt(chain.node, signer.address, 'latest')
   const { rows } = await tx.query<SignedTransaction>(
     `
     select raw_transaction, crypto_tx_hash from sweeps
