@@ -156,7 +156,7 @@ const topicOf = (address: Hex): Hex => `0x${'0'.repeat(24)}${address.slice(2).to
 export const addressIn = (topic: Hex): Hex => getAddress(`0x${topic.slice(-40)}`)
 
 /** The log that a token's contract wrote for a transfer, and the amount in it, in units of the chain. */
-export interface LoggedTransfer {
+interface LoggedTransfer {
   log: EventLog
   amount: bigint
 }

@@ -7,6 +7,7 @@ import { type WaitingReason, refusedDestination } from '../../src/networks/waiti
 import { onceForEach } from '../kit/once-for-each.ts'
 import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import { doubtOf, type SecondWord } from '../kit/second-word.ts'
+import { toBeJudged, unresolved } from '../kit/unresolved.ts'
 import { hasMoved, readAccounts, readHasMoved, type NonceUse } from './accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { SYSTEM, TOKEN, TOKEN_2022 } from './instructions.ts'
@@ -92,15 +93,14 @@ async function outcomeOf(
   const transfer = transferOf(facts, payment, withdrawal)
   const shown = parse(made.raw)
   // Of the account that is paid, as a deposit at one of our addresses has it.
-  const index = String(shown.accounts.indexOf(transfer.target))
-  const unresolved = (detail: string): PaymentStatus => ({
-    state: 'UNRESOLVED',
-    reason: { code: 'UNRESOLVED', detail: `${detail}${RESOLVE}` },
+  const place = {
     crypto_tx_hash: hash,
-    crypto_tx_index: index,
-  })
-  if (shown.hash !== hash || !shown.isSigned || (made.err === null) !== (status.err === null))
-    return { ...unresolved(`the node contradicts itself about ${hash}`), mayBeMined: true } as PaymentStatus
+    crypto_tx_index: String(shown.accounts.indexOf(transfer.target)),
+  }
+  if (shown.hash !== hash || !shown.isSigned || (made.err === null) !== (status.err === null)) {
+    const reason = toBeJudged(`the node contradicts itself about ${hash}`)
+    return { ...unresolved(reason, place), mayBeMined: true }
+  }
   if (made.err !== null) {
     // An answer of a node that lags: while the value is there, the bytes may be made yet.
     if (!(await readHasMoved(chain.rpc, payment))) return { state: 'MINED' }
@@ -109,13 +109,7 @@ async function outcomeOf(
     const faulty = faultyIn(payment, shown, made.err)
     const networkFee = feeIn(made.fee)
     if (doubt !== undefined)
-      return {
-        state: 'UNRESOLVED',
-        reason: doubt,
-        crypto_tx_hash: hash,
-        crypto_tx_index: index,
-        ...(faulty === transfer && { networkFee }),
-      }
+      return unresolved(doubt, { ...place, ...(faulty === transfer && { networkFee }) })
     if (faulty !== transfer) return { state: 'VOID', usedBy: hash }
     return {
       state: 'FAILED',
@@ -127,14 +121,9 @@ async function outcomeOf(
   const { lamports, tokens } = changesOf(made, shown.accounts)
   const arrived = (transfer.mint === undefined ? lamports : tokens).get(transfer.target) ?? 0n
   const networkFee = feeIn(costOfOne(payment, transfer, lamports))
-  if (arrived !== transfer.units)
-    return {
-      ...unresolved(
-        `${hash} was made, and the recipient's balance rose by ${arrived} of ${transfer.units} units`,
-      ),
-      networkFee,
-    } as PaymentStatus
-  return { state: 'CONFIRMED', crypto_tx_hash: hash, crypto_tx_index: index, networkFee }
+  if (arrived === transfer.units) return { state: 'CONFIRMED', ...place, networkFee }
+  const rose = `the recipient's balance rose by ${arrived} of ${transfer.units} units`
+  return unresolved(toBeJudged(`${hash} was made, and ${rose}`), { ...place, networkFee })
 }
 
 /**
@@ -210,8 +199,6 @@ function doubtOfEnd(
   const { second, mode } = alone === undefined ? { ...chain, mode: 'live' as const } : chain
   return doubtOf({ second, mode }, `the node says that ${hash} ${endOf(err)}`, ask, alone)
 }
-
-const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
 
 /** Pages of 1,000 signatures in which the user of a nonce is looked for. */
 const PAGES_MAX = 3
