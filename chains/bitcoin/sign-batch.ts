@@ -7,7 +7,7 @@ import { WalletLocked } from '../../src/networks/node-failure.ts'
 import { deferred, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { minorOf } from './amounts.ts'
 import { concernsAll, isAboutScripts, isDust } from './reject-reasons.ts'
-import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
+import { missingAncestorFee } from './ancestor-fees.ts'
 import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLimits } from './choose-coins.ts'
 import { setLocks, type Coins } from './coin-locks.ts'
 import { asked, decode, hashIn, isAsked, splitOutpoint, unsignedHexOf } from './decode.ts'
@@ -155,7 +155,7 @@ async function attemptToSign(
   const rejection = await mempoolRejection(wallet, signed.raw_transaction)
   if (rejection !== undefined) return { rejection, concernsAll: concernsAll(rejection) }
   await setLocks(wallet, 'lock', inputs)
-  if (paysForAncestors) rememberAncestorRate(wallet, signed.crypto_tx_hash, limits.rate)
+  if (paysForAncestors) wallet.ancestorRates.set(signed.crypto_tx_hash, limits.rate)
   return { signed: { ...signed, payments: paid.length }, paid }
 }
 

@@ -2,18 +2,15 @@ import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
 import type { Database } from '../../src/db/database.ts'
 import { plainRpc } from '../kit/json-rpc.ts'
-import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import { staleAfterFailures } from '../kit/stale-after-failures.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
-import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import { addressGiver } from './asked-addresses.ts'
 import { chainFacts, GAS_ASSET, mintsOf, solanaSweepWorth, type SolanaChain } from './chain.ts'
 import { scanBlocks, verifyDeposits } from './deposit-checks.ts'
 import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, newestSlot } from './deposit-scan.ts'
 import { refusesDestination } from './destinations.ts'
-import type { SolanaSigner } from './keys.ts'
 import { smaller } from '../kit/units.ts'
 import { makeLanes } from './make-lanes.ts'
 import { status } from './network-status.ts'
@@ -22,32 +19,27 @@ import { checkStatus, usedBy } from './payment-status.ts'
 import { broadcast, estimateFee, replace } from './send.ts'
 import { PAYMENTS_MAX, sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
-import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
+
+/** What the parts of the adapter take as it is configured. */
+type Given = Pick<SolanaChain, 'mode' | 'hotWallet' | 'withdrawals' | 'areGiven'>
 
 /** The node, the key and the limits. */
-export interface SolanaConfig extends SweepWorthConfig {
+export interface SolanaConfig extends SweepWorthConfig, Given {
   /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
   rpcUrl: string
   /** A second, independent node: without its word no payment is refunded. */
   verifyRpcUrl?: string | undefined
-  /** Pays every withdrawal. */
-  hotWallet: SolanaSigner
   /** The most that a payment costs, a decimal string of SOL; the rent of a recipient's account comes on top. */
   feeCeiling: string
   /** The least that a payment offers, a decimal string of SOL; by default `FEE_FLOOR`, or the ceiling where that is less. */
   feeFloor?: string | undefined
-  /** Nonce accounts: as many payments are under way at a time. */
   lanes?: number | undefined
   /** Derives deposit addresses and signs for them, or vouches for those that a worker derives. Without it there are none. */
   depositKey?: DepositKey | undefined
-  /** Tells which deposit addresses are swept and count as custody. By default all in the database. */
-  areGiven?: AreGiven | undefined
   /** Mints by asset, instead of the catalogue's: for test networks. */
   mints?: Record<string, string> | undefined
-  mode: Mode
   pollMs?: number
   stuckAfterMs?: number
-  withdrawals: WithdrawalReader
 }
 
 const POLL_MS = 2_000
@@ -67,23 +59,16 @@ const lamportsIn = (amount: string): bigint => parseAmount(amount, decimalsOf(GA
 export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapter {
   const rpc = plainRpc(config.rpcUrl)
   const mints = mintsOf(config.mints ?? {})
-  const { depositKey } = config
+  const { mode, hotWallet, withdrawals, areGiven, depositKey } = config
   const feeCeiling = lamportsIn(config.feeCeiling)
   const depositKeys = depositKey && 'mnemonic' in depositKey ? depositKeysOf(depositKey.mnemonic) : undefined
   const chain: SolanaChain = {
-    mode: config.mode,
-    rpc,
+    ...{ mode, rpc, hotWallet, withdrawals, mints, feeCeiling, depositKeys, areGiven },
     second: config.verifyRpcUrl === undefined ? undefined : plainRpc(config.verifyRpcUrl),
-    hotWallet: config.hotWallet,
-    mints,
-    feeCeiling,
     feeFloor: config.feeFloor === undefined ? smaller(FEE_FLOOR, feeCeiling) : lamportsIn(config.feeFloor),
     lanes: config.lanes ?? LANES,
-    withdrawals: config.withdrawals,
-    depositKeys,
-    areGiven: config.areGiven,
     sweepWorth: solanaSweepWorth(config),
-    ...chainFacts(rpc, mints, config.mode, db),
+    ...chainFacts(rpc, mints, mode, db),
   }
   const scanDeposits = depositReader(db, chain)
   return staleAfterFailures<NetworkAdapter>(chain, {
