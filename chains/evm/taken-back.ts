@@ -136,10 +136,10 @@ export async function transactionsOf(
   if (nonces.length === 0) return []
   const wanted = new Set(nonces)
   const found = new Map<number, LostTransaction>()
-  for (const endedAfter of [endedWithdrawals, endedTopUps]) {
+  for (const ended of [ENDED_WITHDRAWALS, ENDED_TOP_UPS]) {
     let before: string | null = null
     for (let looked = 0; looked < READ_MAX && found.size < wanted.size; looked += PAYMENTS_PAGE) {
-      const page: (Candidate & { created_at: string })[] = await endedAfter(db, chain, before)
+      const page: (Candidate & { created_at: string })[] = await endedBefore(db, chain, ended, before)
       const lost = page.filter(({ raw_transaction: raw }) => isOurs(raw) && wanted.has(parse(raw).nonce))
       for (const transaction of await signedBy(chain.hotWallet.address, lost)) {
         const { nonce } = parse(transaction.raw_transaction)
@@ -152,29 +152,21 @@ export async function transactionsOf(
   return nonces.map((nonce) => found.get(nonce) ?? { nonce, raw_transaction: undefined })
 }
 
+const ENDED_WITHDRAWALS = `
+  select customer_id, transfer_id, null as address, crypto_tx_hash, raw_transaction, created_at
+  from outgoing_transfers
+  where state = 'DONE' and raw_transaction is not null`
+
+const ENDED_TOP_UPS = `
+  select customer_id, null as transfer_id, address, crypto_tx_hash, raw_transaction, created_at
+  from sweeps
+  where kind = 'TOP_UP' and state in ('DONE', 'FAILED')`
+
 // The network's name is a literal, as in the partial indexes. Rows of a page's last microsecond are read again: none is
 // missed.
-async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: string | null) {
+async function endedBefore(db: Queryable, { network }: EvmChain, ended: string, before: string | null) {
   const { rows } = await db.query<Candidate & { created_at: string }>(
-    `
-    select customer_id, transfer_id, null as address, crypto_tx_hash, raw_transaction, created_at
-    from outgoing_transfers
-    where network = '${network}' and state = 'DONE' and raw_transaction is not null
-      and ($1::timestamptz is null or created_at <= $1)
-    order by created_at desc
-    limit ${PAYMENTS_PAGE}`,
-    [before],
-  )
-  return rows
-}
-
-async function endedTopUps(db: Queryable, { network }: EvmChain, before: string | null) {
-  const { rows } = await db.query<Candidate & { created_at: string }>(
-    `
-    select customer_id, null as transfer_id, address, crypto_tx_hash, raw_transaction, created_at
-    from sweeps
-    where network = '${network}' and kind = 'TOP_UP' and state in ('DONE', 'FAILED')
-      and ($1::timestamptz is null or created_at <= $1)
+    `${ended} and network = '${network}' and ($1::timestamptz is null or created_at <= $1)
     order by created_at desc
     limit ${PAYMENTS_PAGE}`,
     [before],

@@ -9,6 +9,7 @@ import { closeReservation, openReservation, walletText } from '../hot-wallet.ts'
 import { parse, signed, type EvmSigner, type EvmTransaction } from '../transaction.ts'
 import { markStale } from '../../kit/holdings.ts'
 import { insertSweep, unlessTaken } from '../../kit/sweeps.ts'
+import { noteHoldings } from './holdings.ts'
 import { planAt, type SweepPrices, type SweepPlace, type SweepPlan } from './plan.ts'
 import type { SignedTransaction } from '../../../src/networks/network.ts'
 import type { SweepRound } from '../../../src/networks/sweep-round.ts'
@@ -138,11 +139,6 @@ async function keepSigned(
   if (kind === 'TOP_UP')
     await keepTransactions(tx, chain.network, [{ customer_id, transfer_id, ...bytes }], kind)
   // A top-up, and the gas of a sweep, also change the balance of the native asset.
-  await tx.query(
-    `
-    insert into address_holdings (customer_id, network, address, asset, balance, stale_at)
-    select $1, $2, $3, asset, 0, clock_timestamp() from unnest($4::text[]) as a (asset)
-    on conflict (customer_id, network, address, asset) do update set stale_at = excluded.stale_at`,
-    [customer_id, chain.network, address, [...new Set([chain.gasAsset, asset])]],
-  )
+  const changed = [chain.gasAsset, asset].map((one) => ({ customer_id, address, asset: one }))
+  await noteHoldings(tx, chain, changed)
 }
