@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
 import { doesNotPay } from '../kit/claims.ts'
+import { sum } from '../kit/units.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
 import type { MovedOnChain } from '../../src/networks/moved-on-chain.ts'
@@ -96,7 +97,7 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     rows.some(({ crypto_tx_index }) => crypto_tx_index === index)
   const marked = paid?.transfers.filter(isMarked) ?? []
   const others = paid?.transfers.filter((transfer) => !isMarked(transfer)) ?? []
-  const rents = sumOf(marked, (transfer) => rentOf(transfer, lamports))
+  const rents = sum(marked.map((transfer) => rentOf(transfer, lamports)))
   const fee = isPaidByUs ? made.fee : 0n
   const lanes = nonceAccounts(chain)
   // What the hot wallet moves between itself and deposit addresses stays in custody. Others pay deposits to those.
@@ -105,18 +106,16 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     ? (await movesAt(tx, chain, facts.tokens, [balancesOf(made, hash)])).map(({ place }) => place)
     : []
   const atAddresses = (asset: string, changes: ReadonlyMap<Address, bigint>) =>
-    addresses
-      .filter((held) => held.asset === asset)
-      .reduce((sum, { account }) => sum + (changes.get(account) ?? 0n), 0n)
+    sum(addresses.flatMap((held) => (held.asset === asset ? (changes.get(held.account) ?? 0n) : [])))
   const ownLamports =
-    [wallet, ...lanes].reduce((sum, address) => sum + (lamports.get(address) ?? 0n), 0n) +
+    sum([wallet, ...lanes].map((address) => lamports.get(address) ?? 0n)) +
     atAddresses(GAS_ASSET, lamports) +
-    sumOf(marked, ({ mint, units }) => (mint === undefined ? units : 0n)) +
+    sum(marked.map(({ mint, units }) => (mint === undefined ? units : 0n))) +
     rents +
     fee
   const ofTokens = [...facts.tokens].map(([asset, { mint }]) => {
     const change = tokens.get(accountOf(facts.tokens, wallet, asset)!) ?? 0n
-    const paid = sumOf(marked, (transfer) => (transfer.mint === mint ? transfer.units : 0n))
+    const paid = sum(marked.map((transfer) => (transfer.mint === mint ? transfer.units : 0n)))
     return [asset, change + atAddresses(asset, tokens) + paid] as const
   })
   const signedText = (asset: string, units: bigint) =>
@@ -137,16 +136,13 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     .filter(([address]) => !marked.some(({ target }) => target === address))
     .map(([address, units]) => ({ asset: GAS_ASSET, amount: offChain(GAS_ASSET, units), address }))
   const tokenPayments = made.err === null ? await paidTokens(chain, facts.tokens, others) : []
-  const sharesOfMarked = sumOf(marked, (transfer) => costOfOne(paid!, transfer, lamports)) - rents
+  const sharesOfMarked = sum(marked.map((transfer) => costOfOne(paid!, transfer, lamports))) - rents
   return {
     moved,
     payments: [...payments, ...tokenPayments],
     ...(isPaidByUs && { networkFee: feeIn(made.fee - sharesOfMarked) }),
   }
 }
-
-const sumOf = <T>(of: readonly T[], units: (one: T) => bigint): bigint =>
-  of.reduce((sum, one) => sum + units(one), 0n)
 
 /** The payments of tokens, each by the wallet whose account got it. */
 async function paidTokens(chain: SolanaChain, tokens: Facts['tokens'], transfers: readonly ParsedTransfer[]) {
