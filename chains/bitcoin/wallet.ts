@@ -125,14 +125,13 @@ export interface WalletHistory {
 }
 
 // By Bitcoin Core's rpc/protocol.h.
-const INVALID_ADDRESS_OR_KEY = -5
-const BLOCK_NOT_FOUND = INVALID_ADDRESS_OR_KEY
-const UNKNOWN_TRANSACTION = INVALID_ADDRESS_OR_KEY
+/** The node does not know the address, transaction or block. */
+export const NOT_KNOWN = -5
 
 /** A node's answer; undefined when the node does not know the transaction or block. Throws any other refusal. */
 export function known<T>(answer: T | RpcError): T | undefined {
   if (!(answer instanceof RpcError)) return answer
-  if (answer.code === UNKNOWN_TRANSACTION) return undefined
+  if (answer.code === NOT_KNOWN) return undefined
   throw answer
 }
 
@@ -162,7 +161,7 @@ export async function heightsOf(
 export async function historySince({ rpc, depth }: BitcoinWallet, block: string): Promise<WalletHistory> {
   const list = (from: string) => rpc.call<WalletHistory>('listsinceblock', from, depth)
   return list(block).catch((error: unknown) => {
-    if (error instanceof RpcError && error.code === BLOCK_NOT_FOUND) return list('')
+    if (error instanceof RpcError && error.code === NOT_KNOWN) return list('')
     throw error
   })
 }
