@@ -4,13 +4,13 @@ import type { Queryable } from '../../src/db/database.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
-import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
+import { endedBy, hashesOf, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import type { EvmChain } from './chain.ts'
 import { fetchBytes } from './claim.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
 import { at, countAt, NodeError, type Block } from './node.ts'
 import { doubtOfReceipt } from './second-word.ts'
-import { hashesOf, isOurs, parse, signerAddressOf } from './transaction.ts'
+import { isOurs, parse, signerAddressOf } from './transaction.ts'
 
 /**
  * The end of a withdrawal's signed bytes whose nonce another transaction has used: that of a tool, of another operator, or

@@ -5,10 +5,10 @@ import { lanesOf, onChain, transferOf, type EvmChain } from './chain.ts'
 import { estimateGas, type Estimate } from './estimate-gas.ts'
 import { formerLanesOf, gasPriceMaxOf } from './former-wallets.ts'
 import { aboveCeiling, feeMax, feesNow, PLAIN_GAS, type Fees } from './fees.ts'
-import { closeReservation, moneyOf, openReservation, type HotWalletReservation } from './hot-wallet.ts'
+import { moneyOf, openReservation, type HotWalletReservation } from './hot-wallet.ts'
 import { countsAt } from './node.ts'
 import { owedOn, payFrom, type Owed } from '../kit/owed-first.ts'
-import { noncesBetween, readNonce } from './nonces.ts'
+import { noncesBetween, readNonce, writeNonce } from './nonces.ts'
 import { refusesDestination } from './refusals.ts'
 import { addressRefusal } from '../../src/contract/addresses/destination-rules.ts'
 import { refusedAmong } from './reserved.ts'
@@ -145,7 +145,7 @@ async function signOnLane(
     const transaction = transactionOf(chain, fees, withdrawal, { ...decision, nonce: reservation.nonce++ })
     signings.push({ outcome: 'SIGNED', ...(await signed(chain.hotWallet, transaction)) })
   }
-  await closeReservation(tx, chain, reservation)
+  await writeNonce(tx, chain, reservation.nonce)
   return signings
 }
 

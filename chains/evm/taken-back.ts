@@ -11,6 +11,7 @@ import type { EndedTransaction } from '../../src/networks/network.ts'
 import type { TakenBack } from '../../src/networks/wallet-status.ts'
 import { freeWhatHasEnded, selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
+import { hashesOf } from '../kit/nonce-used.ts'
 import { endedTopUpsIn } from '../kit/sweeps.ts'
 
 /**
@@ -190,14 +191,9 @@ async function lostOf(
   if (transfer?.status !== 'COMPLETED')
     return { nonce, crypto_tx_hash, transfer_id, refunded: true, raw_transaction: undefined }
   // A transaction that it had replaced may be the mined one.
-  if (transfer.raw_transaction !== null)
-    return {
-      nonce,
-      crypto_tx_hash: transfer.crypto_tx_hash!,
-      transfer_id,
-      raw_transaction: transfer.raw_transaction,
-    }
-  return { nonce, crypto_tx_hash, transfer_id, raw_transaction }
+  const { raw_transaction: mined } = transfer
+  if (mined === null) return { nonce, crypto_tx_hash, transfer_id, raw_transaction }
+  return { nonce, crypto_tx_hash: transfer.crypto_tx_hash!, transfer_id, raw_transaction: mined }
 }
 
 /** Why signing is blocked after nonces that the chain has lost. */
@@ -229,11 +225,11 @@ export function lostReason([first, ...others]: readonly TakenBack[]): string {
  */
 export async function resend(chain: EvmChain, ended: EndedTransaction): Promise<void> {
   await chain.ready()
-  const { raw_transaction, crypto_tx_hash, replaced } = ended
+  const { raw_transaction, crypto_tx_hash } = ended
   const [syncing] = await chain.node.each<unknown>([['eth_syncing']])
   if (typeof syncing === 'object' && !(syncing instanceof NodeError))
     throw new NodeFailure('the node is catching up with its chain: it cannot tell what the chain has')
-  for (const hash of [crypto_tx_hash, ...replaced]) {
+  for (const hash of hashesOf(ended)) {
     const block = await canonicalBlockOf(chain, hash as Hex)
     if (block !== undefined) throw new Error(`the chain has ${hash} in block ${block}`)
     const known = await chain.node.call<{ blockHash: Hex | null } | null>('eth_getTransactionByHash', hash)

@@ -47,9 +47,6 @@ export interface Sent extends SignedTransaction {
   replaced: string[]
 }
 
-/** The hash of a stored transaction, and of every transaction that it replaced. */
-export const hashesOf = ({ crypto_tx_hash, replaced }: Sent) => [crypto_tx_hash, ...replaced]
-
 /** Signs, and compares the signed bytes with the transaction: the signer may be another machine. */
 export async function signed(signer: EvmSigner, transaction: EvmTransaction): Promise<SignedTransaction> {
   if (signer.isRemote) {

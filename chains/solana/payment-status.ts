@@ -5,7 +5,7 @@ import type { BroadcastWithdrawal, NonceEnd, PaymentStatus, Withdrawal } from '.
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { type WaitingReason, refusedDestination } from '../../src/networks/waiting.ts'
 import { onceForEach } from '../kit/once-for-each.ts'
-import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
+import { endedBy, hashesOf, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import { doubtOf, type SecondWord } from '../kit/second-word.ts'
 import { toBeJudged, unresolved } from '../kit/unresolved.ts'
 import { hasMoved, readAccounts, readHasMoved, type NonceUse } from './accounts.ts'
@@ -32,11 +32,6 @@ import {
   type ParsedTransaction,
   type ParsedTransfer,
 } from './transaction.ts'
-
-const hashesOf = ({ crypto_tx_hash, replaced }: Pick<BroadcastWithdrawal, 'crypto_tx_hash' | 'replaced'>) => [
-  crypto_tx_hash,
-  ...replaced,
-]
 
 /** How far the transaction of each withdrawal is, and the outcome of the finalized ones. */
 export async function checkStatus(

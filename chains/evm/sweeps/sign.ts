@@ -5,7 +5,8 @@ import { gasLanesOf, offChain, transferOf, type EvmChain } from '../chain.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import { feeMax } from '../fees.ts'
 import { countAt } from '../node.ts'
-import { closeReservation, openReservation, walletText } from '../hot-wallet.ts'
+import { writeNonce } from '../nonces.ts'
+import { openReservation, walletText } from '../hot-wallet.ts'
 import { parse, signed, type EvmSigner, type EvmTransaction } from '../transaction.ts'
 import { markStale } from '../../kit/holdings.ts'
 import { insertSweep, unlessTaken } from '../../kit/sweeps.ts'
@@ -66,7 +67,7 @@ async function signTopUp(
     const left = reservation.spendable.get(chain.gasAsset)!
     if (reservation.blockedReason === undefined && left >= needs) {
       const bytes = await signed(lane.hotWallet, transactionOf(lane, plan, place.address, reservation.nonce))
-      await closeReservation(tx, lane, { ...reservation, nonce: reservation.nonce + 1 })
+      await writeNonce(tx, lane, reservation.nonce + 1)
       return bytes
     }
     const text = (units: bigint) => `${offChain(chain, chain.gasAsset, units)} ${chain.gasAsset}`
