@@ -1,6 +1,5 @@
 import type { Instruction } from '@solana/kit'
-import type { SolanaChain } from './chain.ts'
-import { lamportsText, GAS_ASSET } from './chain.ts'
+import { GAS_ASSET, lamportsText, type SolanaChain } from './chain.ts'
 import { larger, smaller } from '../kit/units.ts'
 import type { TransactionError } from './node.ts'
 import type { BroadcastWithdrawal } from '../../src/networks/network.ts'

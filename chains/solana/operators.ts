@@ -118,11 +118,9 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     const paid = sum(marked.map((transfer) => (transfer.mint === mint ? transfer.units : 0n)))
     return [asset, change + atAddresses(asset, tokens) + paid] as const
   })
-  const signedText = (asset: string, units: bigint) =>
-    units < 0n ? `-${offChain(asset, -units)}` : offChain(asset, units)
   const moved = [[GAS_ASSET, ownLamports] as const, ...ofTokens]
     .filter(([, units]) => units !== 0n)
-    .map(([asset, units]) => ({ asset, amount: signedText(asset, units) }))
+    .map(([asset, units]) => ({ asset, amount: offChain(asset, units) }))
   if (moved.length === 0 && !isPaidByUs) throw new Error(`${hash} moves nothing of the hot wallet`)
   if (laneAccounts(chain).some(({ account }) => account === shown.nonceAccount))
     await acknowledgeOn(
