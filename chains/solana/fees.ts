@@ -44,11 +44,11 @@ export async function simulate(
 }
 
 /** The reason why nothing can be signed at this price; undefined where it is within the ceiling. */
-export const aboveCeiling = ({ feeCeiling }: SolanaChain, price: bigint): string | undefined => {
+export function aboveCeiling({ feeCeiling }: SolanaChain, price: bigint): WaitingReason | undefined {
   const fee = feeOf({ unitPrice: price, unitLimit: UNITS_TYPICAL })
-  return fee > feeCeiling
-    ? `a payment costs ${lamportsText(fee)} ${GAS_ASSET}, the ceiling is ${lamportsText(feeCeiling)}`
-    : undefined
+  if (fee <= feeCeiling) return undefined
+  const detail = `a payment costs ${lamportsText(fee)} ${GAS_ASSET}, the ceiling is ${lamportsText(feeCeiling)}`
+  return { code: 'FEE_ABOVE_CEILING', detail }
 }
 
 export const priceMax = ({ feeCeiling }: SolanaChain, limit: number, payments: number): bigint =>

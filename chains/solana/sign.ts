@@ -47,7 +47,7 @@ export async function sign(
   const unitPrice = await unitPriceNow(chain)
   const deferAll = (reason: WaitingReason) => withdrawals.map(() => deferred(reason))
   const tooExpensive = aboveCeiling(chain, unitPrice)
-  if (tooExpensive !== undefined) return deferAll({ code: 'FEE_ABOVE_CEILING', detail: tooExpensive })
+  if (tooExpensive !== undefined) return deferAll(tooExpensive)
   const reservation = await reserve(tx, chain, facts, withdrawals, unitPrice)
   const { free, blocked } = reservation.lanes
   if (blocked !== undefined) return deferAll(blocked)

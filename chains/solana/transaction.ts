@@ -53,7 +53,7 @@ export interface SolanaPayment {
   to: Address
   units: bigint
   /** Absent for SOL. */
-  token?: TokenOf
+  token?: TokenOf | undefined
   memo: string | null
   /** The recipient's account of the token is made first, and the sender pays its rent. */
   makesAccount?: boolean

@@ -8,9 +8,9 @@ import { chainDecimals, GAS_ASSET, NETWORK, offChain, type Facts, type SolanaCha
 import type { SolanaDepositKeys } from '../deposit-keys.ts'
 import { unitsIn } from '../deposit-accounts.ts'
 import { priceFor, simulate, unitPriceNow } from '../fees.ts'
-import { associatedOf, createAssociated, transferChecked, transferSol } from '../instructions.ts'
+import { associatedOf, createAssociated } from '../instructions.ts'
 import { keepUsed, lanesIn, lockLanes, sweepAccounts, type Lane } from '../lanes.ts'
-import { feeOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
+import { feeOf, instructionsOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
 import { followSweeps } from './follow.ts'
 import { markStale } from '../../kit/holdings.ts'
 import { larger } from '../../kit/units.ts'
@@ -137,24 +137,11 @@ async function planOf(
   // The customer is owed the whole deposit: what would stay behind would be the platform's loss.
   if (mint?.takesFee) throw new Error(`${asset} takes a fee from each transfer`)
   const makesOwn = own !== undefined && tokenAccountOf(accounts.get(own)) === undefined
-  const instructions =
-    token === undefined
-      ? [transferSol(address, wallet, units)]
-      : [
-          ...(makesOwn
-            ? [
-                createAssociated(token.program, {
-                  ...{ payer: wallet, account: own, owner: wallet, mint: token.mint },
-                }),
-              ]
-            : []),
-          transferChecked(
-            token.program,
-            { source: account, mint: token.mint, target: own!, owner: address },
-            units,
-            token.decimals,
-          ),
-        ]
+  const instructions = instructionsOf({ from: address, to: wallet, units, token, memo: null })
+  if (token !== undefined && makesOwn) {
+    const { mint, program } = token
+    instructions.unshift(createAssociated(program, { payer: wallet, account: own, owner: wallet, mint }))
+  }
   const trial = await simulate(chain, instructions)
   if (trial.err !== null) throw new Error(`the sweep would fail: ${JSON.stringify(trial.err)}`)
   const { unitLimit } = trial
