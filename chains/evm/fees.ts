@@ -38,7 +38,8 @@ export const aboveCeiling = ({ current }: Fees, { feeCeiling }: EvmChain): strin
     ? `gas costs ${formatAmount(current, GWEI)} gwei, the ceiling is ${formatAmount(feeCeiling, GWEI)}`
     : undefined
 
-const GWEI = 9
+/** Decimals of wei in gwei. */
+export const GWEI = 9
 
 /** Gas of a plain transfer to an account without code, exactly. */
 export const PLAIN_GAS = 21_000n

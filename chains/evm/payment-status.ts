@@ -27,29 +27,22 @@ export async function checkStatus(
     ({ raw_transaction, isAsked: isWaiting }) => isWaiting || !isAsked(raw_transaction),
   )
   const standings = new Map((await follow(signed)).map((standing, index) => [signed[index]!, standing]))
-  const statuses: PaymentStatus[] = []
-  for (const withdrawal of withdrawals) {
+  const statusOf = async (withdrawal: BroadcastWithdrawal): Promise<PaymentStatus> => {
     const standing = standings.get(withdrawal)
-    if (standing === undefined) {
-      statuses.push(await endOfAsked(chain, withdrawal))
-      continue
-    }
+    if (standing === undefined) return endOfAsked(chain, withdrawal)
     if (standing.state !== 'MINED') {
       const used = 'isPassed' in standing ? await endOfNonce(db, chain, withdrawal) : undefined
       const { state, isTooCheap } = standing
-      statuses.push(used ?? { state, ...(isTooCheap && { isTooCheap }) })
-      continue
+      return used ?? { state, ...(isTooCheap && { isTooCheap }) }
     }
-    if (!standing.isConfirmed) {
-      const { confirmations } = standing
-      statuses.push({ state: 'MINED', ...(confirmations && { confirmations }) })
-      continue
-    }
-    const { receipt } = standing
+    const { receipt, isConfirmed, confirmations } = standing
+    if (!isConfirmed) return { state: 'MINED', ...(confirmations && { confirmations }) }
     const outcome = await judgeAlone(() => believed(chain, withdrawal, receipt))
     if (outcome.state === 'UNRESOLVED') markStale(receipt)
-    statuses.push(outcome)
+    return outcome
   }
+  const statuses: PaymentStatus[] = []
+  for (const withdrawal of withdrawals) statuses.push(await statusOf(withdrawal))
   return statuses
 }
 
