@@ -21,8 +21,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
  */
 const COMPOSED = [
   'chains/bitcoin/deposits.ts recordedOutputs',
-  'chains/evm/taken-back.ts endedTopUps',
-  'chains/evm/taken-back.ts endedWithdrawals',
+  'chains/evm/taken-back.ts endedBefore',
   'src/access/audit-log/audit-records.ts selectAuditRecords',
   'src/access/tokens/client-standing.ts readLists',
   'src/audit/sealed-rows.ts genuine',

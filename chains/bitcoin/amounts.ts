@@ -8,7 +8,4 @@ export const minorOf = (amount: string): bigint => parseStoredAmount(amount, DEC
 /** The decimal string of minor units. */
 export const decimalOf = (minor: bigint): string => formatAmount(minor, DECIMALS)
 
-export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
-export const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b)
-export const sum = (amounts: readonly bigint[]): bigint =>
-  amounts.reduce((total, amount) => total + amount, 0n)
+export { larger, smaller, sum } from '../kit/units.ts'

@@ -7,21 +7,11 @@ import { known, type BitcoinWallet } from './wallet.ts'
  * too. Its own fee adds what the fees of its ancestors lack at the current rate.
  */
 
-/** `ancestorRates` remembers this many of the newest transactions. */
-const REMEMBERED_MAX = 1_000
-
 /** A transaction in the mempool, in the node's words. `ancestorsize` and `fees.ancestor` count the transaction, too. */
 interface MempoolEntry {
   vsize: string
   ancestorsize: string
   fees: { base: string; ancestor: string }
-}
-
-/** Remembers that a transaction has paid for its ancestors up to this rate. Forgets the oldest beyond the limit. */
-export function rememberAncestorRate({ ancestorRates }: BitcoinWallet, hash: string, rate: bigint): void {
-  const [oldest] = ancestorRates.keys()
-  if (ancestorRates.size >= REMEMBERED_MAX && oldest !== undefined) ancestorRates.delete(oldest)
-  ancestorRates.set(hash, rate)
 }
 
 /**

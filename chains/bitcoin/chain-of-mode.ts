@@ -1,7 +1,9 @@
 import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
-import { WrongChain, type Mode } from '../../src/networks/chain-of-mode.ts'
+import type { Mode } from '../../src/networks/chain-of-mode.ts'
+import { requireChainOfMode } from '../kit/chain-of-mode.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
-import { NodeFailure } from '../../src/networks/node-failure.ts'
+import { checkedOnce } from '../../src/networks/genesis.ts'
+import { staleAfterFailures } from '../kit/stale-after-failures.ts'
 import type { BitcoinRpc } from '../kit/json-rpc.ts'
 
 /** The methods that need the chain of the mode. */
@@ -30,31 +32,19 @@ export function onChainOf(
   rpc: Pick<BitcoinRpc, 'call'>,
   adapter: NetworkAdapter,
 ): { adapter: NetworkAdapter; requireChain: () => Promise<void> } {
-  let isRight = false
-  async function requireChain(): Promise<void> {
-    if (isRight) return
+  const check = checkedOnce(async () => {
     const { chain } = await rpc.call<{ chain: string }>('getblockchaininfo')
-    if ((chain === 'main') !== (mode === 'live'))
-      throw new WrongChain(
-        mode === 'live'
-          ? `the node of ${network} is on the test network '${chain}', and live mode needs the main network`
-          : `the node of ${network} is on the main network, and a sandbox's money is invented: connect a test network`,
-      )
-    isRight = true
-  }
+    requireChainOfMode(network, mode, chain === 'main' ? undefined : `the test network '${chain}'`)
+  })
   const guarded = NEEDS_CHAIN.flatMap((name) => {
     const method = adapter[name]?.bind(adapter) as ((...asked: unknown[]) => Promise<unknown>) | undefined
     if (method === undefined) return []
     const afterCheck = async (...asked: unknown[]) => {
-      await requireChain()
-      return method(...asked).catch((error: unknown) => {
-        // Another node may answer at the same address by then.
-        if (error instanceof NodeFailure) isRight = false
-        throw error
-      })
+      await check.get()
+      return method(...asked)
     }
     return [[name, afterCheck] as const]
   })
-  const checked = Object.fromEntries(guarded) as Partial<NetworkAdapter>
-  return { adapter: { ...adapter, ...checked }, requireChain }
+  const checked: Partial<NetworkAdapter> = staleAfterFailures(check, Object.fromEntries(guarded))
+  return { adapter: { ...adapter, ...checked }, requireChain: () => check.get() }
 }

@@ -39,13 +39,16 @@ interface Unspent {
   safe: boolean
 }
 
+/** The hashes of those outputs' transactions that are not on record. */
+const foreignAmong = async (db: Queryable, { network }: BitcoinWallet, outputs: readonly Unspent[]) =>
+  new Set(await unrecordedAmong(db, network, [...new Set(outputs.map(({ txid }) => txid))]))
+
 /** The change in the mempool that an older node does not trust, because its wallet has no private keys. */
 export async function untrustedChange(wallet: BitcoinWallet): Promise<bigint> {
   if (wallet.signing !== 'psbt') return 0n
   const young = await wallet.rpc.call<Unspent[]>('listunspent', 0, 0)
   const untrusted = young.filter(({ safe }) => !safe)
-  const hashes = [...new Set(untrusted.map(({ txid }) => txid))]
-  const foreign = new Set(await unrecordedAmong(wallet.db, wallet.network, hashes))
+  const foreign = await foreignAmong(wallet.db, wallet, untrusted)
   return sum(untrusted.flatMap(({ txid, amount }) => (foreign.has(txid) ? [] : minorOf(amount))))
 }
 
@@ -77,9 +80,7 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
   const free = unspent.filter((output) => isSpendable(wallet, output) && !isTaken(outpointOf(output)))
   // A reorganisation may drop a deposit and all that spends it. Our own change is as safe as the inputs of its transaction.
   const young = free.filter(({ confirmations }) => Number(confirmations) < depth)
-  const foreign = new Set(
-    await unrecordedAmong(tx, wallet.network, [...new Set(young.map(({ txid }) => txid))]),
-  )
+  const foreign = await foreignAmong(tx, wallet, young)
   const isUnconfirmed = ({ txid, confirmations }: Unspent) =>
     Number(confirmations) < depth && foreign.has(txid)
   const replacements = open.flatMap(({ replaces, crypto_tx_hash }) => (replaces ? crypto_tx_hash : []))

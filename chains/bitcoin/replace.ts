@@ -132,28 +132,28 @@ export async function sizeAndChange(
   const [pooled] = await wallet.rpc.batch<{ descendantcount: string }>([['getmempoolentry', crypto_tx_hash]])
   // A replacement would drop its descendants. The count includes the transaction itself.
   if (Number(known(pooled!)?.descendantcount ?? 1) > 1) return undefined
-  const { vsize, change } = await changeIn(db, wallet, together)
-  if (change === undefined) return undefined
-  if (!isAsked(raw_transaction)) return { vbytes: vsize, change }
+  const found = await changeIn(db, wallet, together)
+  if (found === undefined || !isAsked(raw_transaction)) return found
   const spent = await outputsAt(wallet, decode(raw_transaction).inputs)
   const witnesses = spent.map(
     ({ script }) => inputVbytes(Buffer.from(script).toString('hex')) - BARE_INPUT_VBYTES,
   )
-  return { vbytes: vsize + BigInt(witnesses.reduce((total, vbytes) => total + vbytes, 0)), change }
+  const signed = witnesses.reduce((total, vbytes) => total + vbytes, 0)
+  return { ...found, vbytes: found.vbytes + BigInt(signed) }
 }
 
 /** An input without its signatures. */
 const BARE_INPUT_VBYTES = 41
 
 /**
- * The size of a transaction, and the indexes of its outputs that pay none of these withdrawals. Those are undefined where
- * one of them pays an address that is not the hot wallet's: a transaction that an operator built may pay others, too.
+ * The size of a transaction as it is, and the indexes of its outputs that pay none of these withdrawals. Undefined where one of
+ * them pays an address that is not the hot wallet's: a transaction that an operator built may pay others, too.
  */
 async function changeIn(
   db: Queryable,
   wallet: BitcoinWallet,
   together: readonly BroadcastWithdrawal[],
-): Promise<{ vsize: bigint; change: number[] | undefined }> {
+): Promise<{ vbytes: bigint; change: number[] } | undefined> {
   const { raw_transaction: raw } = together[0]!
   const hex = isAsked(raw) ? unsignedHexOf(raw) : raw.toString('hex')
   const { vsize, vout } = await wallet.rpc.call<{ vsize: string; vout: Output[] }>(
@@ -166,10 +166,9 @@ async function changeIn(
     const address = writtenAddress(vout[index]!)
     // A deposit address is the wallet's, too, and what it gets is a customer's.
     const isChange = await isOwnAddress(wallet, address)
-    if (!isChange || !(await hotWalletAddresses(db, [address!])).has(address!))
-      return { vsize: BigInt(vsize), change: undefined }
+    if (!isChange || !(await hotWalletAddresses(db, [address!])).has(address!)) return undefined
   }
-  return { vsize: BigInt(vsize), change }
+  return { vbytes: BigInt(vsize), change }
 }
 
 const writtenAddress = ({ scriptPubKey: { address, addresses = [] } }: Output): string | undefined =>

@@ -7,12 +7,19 @@ import { WalletLocked } from '../../src/networks/node-failure.ts'
 import { deferred, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { minorOf } from './amounts.ts'
 import { concernsAll, isAboutScripts, isDust } from './reject-reasons.ts'
-import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
+import { missingAncestorFee } from './ancestor-fees.ts'
 import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLimits } from './choose-coins.ts'
 import { setLocks, type Coins } from './coin-locks.ts'
 import { asked, decode, hashIn, isAsked, splitOutpoint, unsignedHexOf } from './decode.ts'
 import { RpcError, type RpcCall } from '../kit/json-rpc.ts'
-import { hotWalletAddresses, isMine, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
+import {
+  hotWalletAddresses,
+  isMine,
+  NOT_KNOWN,
+  OWN_ADDRESS,
+  type AddressInfo,
+  type BitcoinWallet,
+} from './wallet.ts'
 
 /** Most transactions that are built and tried, until the node accepts one. */
 const TRIES_MAX = 12
@@ -23,7 +30,6 @@ export const REPLACEABLE_SEQUENCE_MAX = 0xffff_fffd
 const FINAL_SEQUENCE = 0xffff_ffff
 // By Bitcoin Core's rpc/protocol.h.
 const WALLET_ERROR = -4
-const INVALID_ADDRESS = -5
 const UNLOCK_NEEDED = -13
 
 /** A withdrawal whose address the node accepts. */
@@ -67,7 +73,7 @@ export async function payableAmong(
   return withdrawals.flatMap((withdrawal, index): Payable | [] => {
     const { destination_address, amount } = withdrawal
     const info = infos[index]!
-    if (info instanceof RpcError && info.code !== INVALID_ADDRESS) throw info
+    if (info instanceof RpcError && info.code !== NOT_KNOWN) throw info
     if (!(info instanceof RpcError) && !hotWallet.has(destination_address)) {
       return { withdrawal, amount: minorOf(amount), script: scriptOf(wallet, destination_address) }
     }
@@ -155,7 +161,7 @@ async function attemptToSign(
   const rejection = await mempoolRejection(wallet, signed.raw_transaction)
   if (rejection !== undefined) return { rejection, concernsAll: concernsAll(rejection) }
   await setLocks(wallet, 'lock', inputs)
-  if (paysForAncestors) rememberAncestorRate(wallet, signed.crypto_tx_hash, limits.rate)
+  if (paysForAncestors) wallet.ancestorRates.set(signed.crypto_tx_hash, limits.rate)
   return { signed: { ...signed, payments: paid.length }, paid }
 }
 

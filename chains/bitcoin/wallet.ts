@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { LRUCache } from 'lru-cache'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { NETWORKS } from '../../src/contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../src/db/database.ts'
@@ -9,7 +10,11 @@ import { bitcoinRpc, RpcError, type BitcoinRpc, type BitcoinRpcConfig } from '..
 import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
-export interface BitcoinConfig extends BitcoinRpcConfig {
+export interface BitcoinConfig
+  extends
+    BitcoinRpcConfig,
+    Pick<BitcoinWallet, 'withdrawals'>,
+    Partial<Pick<BitcoinWallet, 'firstHeight' | 'signing' | 'gatherMs'>> {
   /** Confirmations that make a transaction final: 1 is the newest block. */
   confirmations: number
   /** Highest fee rate, in coins per 1,000 virtual bytes. */
@@ -17,16 +22,11 @@ export interface BitcoinConfig extends BitcoinRpcConfig {
   pollMs?: number
   /** An unmined transaction of this age is replaced, if its fee is below the current one. */
   stuckAfterMs?: number
-  withdrawals: WithdrawalReader
-  /** An operator has reviewed what the wallet sent in blocks below this height. */
-  firstHeight?: number
-  /** The node's wallet has no private keys: a person signs PSBTs outside of it. */
-  signing?: 'psbt' | undefined
-  /** How long payments are gathered for the next PSBT, after one was made. */
-  gatherMs?: number
 }
 
 const GATHER_MS = 600_000
+/** Most transactions of which it is remembered up to which rate they have paid for their ancestors. */
+const ANCESTOR_RATES_MAX = 1_000
 
 /** The hot wallet on a node: everything that the parts of the adapter share. */
 export interface BitcoinWallet {
@@ -40,13 +40,15 @@ export interface BitcoinWallet {
   depth: number
   /** Highest fee rate, in minor units per 1,000 virtual bytes. */
   ceiling: bigint
+  /** An operator has reviewed what the wallet sent in blocks below this height. */
   firstHeight: number
   withdrawals: WithdrawalReader
-  /** A person signs. */
+  /** The node's wallet has no private keys: a person signs PSBTs outside of it. */
   signing: 'psbt' | undefined
+  /** How long payments are gathered for the next PSBT, after one was made. */
   gatherMs: number
   /** By transaction hash: the fee rate up to which this transaction also paid for its unmined ancestors. */
-  ancestorRates: Map<string, bigint>
+  ancestorRates: LRUCache<string, bigint>
   /** The canonical spelling of an address, of a test network too; undefined for anything else. */
   canonical: (address: string) => string | undefined
 }
@@ -70,7 +72,7 @@ export function bitcoinWallet(network: BitcoinNetwork, config: BitcoinConfig, db
     withdrawals: config.withdrawals,
     signing: config.signing,
     gatherMs: config.gatherMs ?? GATHER_MS,
-    ancestorRates: new Map(),
+    ancestorRates: new LRUCache({ max: ANCESTOR_RATES_MAX }),
     canonical: (address) => canonicalAddress(network, address, { testNetworks: true }),
   }
 }
@@ -123,14 +125,13 @@ export interface WalletHistory {
 }
 
 // By Bitcoin Core's rpc/protocol.h.
-const INVALID_ADDRESS_OR_KEY = -5
-const BLOCK_NOT_FOUND = INVALID_ADDRESS_OR_KEY
-const UNKNOWN_TRANSACTION = INVALID_ADDRESS_OR_KEY
+/** The node does not know the address, transaction or block. */
+export const NOT_KNOWN = -5
 
 /** A node's answer; undefined when the node does not know the transaction or block. Throws any other refusal. */
 export function known<T>(answer: T | RpcError): T | undefined {
   if (!(answer instanceof RpcError)) return answer
-  if (answer.code === UNKNOWN_TRANSACTION) return undefined
+  if (answer.code === NOT_KNOWN) return undefined
   throw answer
 }
 
@@ -160,7 +161,7 @@ export async function heightsOf(
 export async function historySince({ rpc, depth }: BitcoinWallet, block: string): Promise<WalletHistory> {
   const list = (from: string) => rpc.call<WalletHistory>('listsinceblock', from, depth)
   return list(block).catch((error: unknown) => {
-    if (error instanceof RpcError && error.code === BLOCK_NOT_FOUND) return list('')
+    if (error instanceof RpcError && error.code === NOT_KNOWN) return list('')
     throw error
   })
 }

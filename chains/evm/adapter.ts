@@ -27,42 +27,36 @@ import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
 import { refill } from './refill.ts'
 import { refusesDestination } from './refusals.ts'
-import { askSigner, told, type AskedSigner } from './remote-signer.ts'
+import { askSigner, told } from './remote-signer.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
 import { sweepTermsOf, type SweepConfig } from './sweeps/worth.ts'
 import { rebroadcastTakenBack, resend } from './taken-back.ts'
 import type { EvmSigner } from './transaction.ts'
-import type { Mode } from '../../src/networks/chain-of-mode.ts'
-import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
-import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 import { namedNodes, overNodes } from '../kit/nodes.ts'
 import { witnessesOf, type SecondNodes } from '../kit/second-word.ts'
 import { endedTopUpsIn } from '../kit/sweeps.ts'
 
+/** What the parts of the adapter take as it is configured. */
+type Given = Pick<EvmChain, 'mode' | 'hotWallet' | 'withdrawals' | 'signer' | 'gasWallet' | 'areGiven'>
+/** The same, with a default. */
+type Defaulted = Pick<
+  EvmChain,
+  'formerWallets' | 'coldAddresses' | 'maxInFlight' | 'stuckAfterMs' | 'firstNonce'
+>
+
 /** One EVM network: the node, the keys and the limits. */
-export interface EvmConfig extends SweepConfig {
-  mode: Mode
+export interface EvmConfig extends SweepConfig, Given, Partial<Defaulted> {
   /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
   rpcUrl: string
   /** Nodes that are used where it does not answer, or is behind. */
   otherRpcUrls?: readonly string[]
   /** The chain id that the node must answer to eth_chainId. The catalogue's main network unless given. */
   chainId?: number
-  /** Pays withdrawals, and sends gas to deposit addresses. */
-  hotWallet: EvmSigner
-  /** Wallets that pay withdrawals beside it. */
+  /** Wallets that pay withdrawals beside the hot wallet. */
   furtherWallets?: EvmSigner[]
-  /** Signs for those of these whose key this process lacks. */
-  signer?: AskedSigner
-  /** Pays the gas for sweeping instead of the hot wallet. */
-  gasWallet?: EvmSigner
-  /** Addresses of cold storage: what they pay the hot wallets is a refill. */
-  coldAddresses?: readonly Hex[]
-  /** Wallets that paid before these. Stuck transactions of those with a key are replaced. */
-  formerWallets?: EvmSigner[]
   /** Derives deposit addresses and signs for them. Without a key there are no addresses; a public key sweeps nothing. */
   depositKey?: DepositKey
   /** When a block is confirmed: at this number of confirmations (1 is the newest block), or by the network's own tag. */
@@ -71,21 +65,12 @@ export interface EvmConfig extends SweepConfig {
   maxFeePerGasCeiling: string
   /** Addresses of tokens by asset, instead of the catalogue's: for test networks. */
   tokens?: Record<string, string>
-  /** Most transactions of a wallet that are signed and not mined at a time. */
-  maxInFlight?: number | undefined
   pollMs?: number
-  /** A transaction that has been pending for this long gets higher fees, if its own are below the current ones. */
-  stuckAfterMs?: number
-  withdrawals: WithdrawalReader
-  /** An operator has reviewed the hot wallet's transactions with lower nonces: Bursar needs no record of them. */
-  firstNonce?: number
   /**
    * Second, independent nodes, of which `quorum` (by default all) must agree before a deposit is credited, from these amounts
    * on (decimal strings by asset; every amount of an asset that is not named).
    */
   verify?: SecondNodes & { above: Record<string, string> }
-  /** Tells which deposit addresses are swept and count as custody. By default all in the database. */
-  areGiven?: AreGiven
 }
 
 const POLL_MS = 2_000
@@ -183,34 +168,23 @@ function openChain(
   const tokens = tokensOf(network, config.tokens ?? {})
   const { verify } = config
   const feeCeiling = parseGwei(config.maxFeePerGasCeiling)
+  const { mode, hotWallet, withdrawals, signer, gasWallet, areGiven } = config
   return {
-    network,
-    mode: config.mode,
-    node,
-    nodes,
-    chainId: expected,
-    gasAsset,
-    tokens,
-    hotWallet: config.hotWallet,
-    lanes: [config.hotWallet, ...(config.furtherWallets ?? [])],
+    ...{ network, mode, node, nodes, chainId: expected, gasAsset, tokens, hotWallet, withdrawals },
+    ...{ signer, gasWallet, areGiven },
+    lanes: [hotWallet, ...(config.furtherWallets ?? [])],
     formerWallets: config.formerWallets ?? [],
     coldAddresses: config.coldAddresses ?? [],
-    ...(config.signer && { signer: config.signer }),
-    ...(config.gasWallet && { gasWallet: config.gasWallet }),
     confirmations: typeof confirmations === 'number' ? BigInt(confirmations) : confirmations,
     feeCeiling,
     sweeps: sweepTermsOf(network, tokens, feeCeiling, config),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
-    withdrawals: config.withdrawals,
     firstNonce: config.firstNonce ?? 0,
     maxInFlight: config.maxInFlight ?? IN_FLIGHT_MAX,
-    ...(config.areGiven && { areGiven: config.areGiven }),
     ...chainIdentity(network, expected, node, tokens, db),
-    ...(verify !== undefined && {
-      verify: {
-        ...witnessesOf(verify, evmNode),
-        above: (asset: string) => parseAmount(verify.above[asset] ?? '0', decimalsOf(asset))!,
-      },
-    }),
+    verify: verify && {
+      ...witnessesOf(verify, evmNode),
+      above: (asset) => parseAmount(verify.above[asset] ?? '0', decimalsOf(asset))!,
+    },
   }
 }

@@ -1,10 +1,10 @@
 import type { Buffer } from 'node:buffer'
-import type { Hex } from 'viem'
 import { bytesToHex } from 'viem/utils'
 import { walletsOf, type EvmChain } from './chain.ts'
 import { within } from '../kit/nodes.ts'
-import { NodeError, says } from './node.ts'
-import { hashesOf, isAsked, parse, signedBy, type Sent } from './transaction.ts'
+import { knownAmong } from './confirmations.ts'
+import { countAt, NodeError, says } from './node.ts'
+import { isAsked, parse, signedBy, type Sent } from './transaction.ts'
 import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
 
 /**
@@ -33,9 +33,9 @@ export async function rebroadcast(chain: EvmChain, kept: readonly SignedTransact
   for (const { address } of walletsOf(chain)) {
     const own = await signedBy(address, kept)
     if (own.length === 0) continue
-    const count = await chain.node.call<Hex>('eth_getTransactionCount', address, 'latest')
+    const count = await countAt(chain.node, address, 'latest')
     const waiting = own
-      .filter(({ raw_transaction }) => !isAsked(raw_transaction) && nonceOf(raw_transaction) >= Number(count))
+      .filter(({ raw_transaction }) => !isAsked(raw_transaction) && nonceOf(raw_transaction) >= count)
       .sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
     await send(
       chain,
@@ -84,13 +84,4 @@ export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rej
   // look-up shows which it is.
   const known = await knownAmong(chain, [...rejected.keys()])
   return sent.map((transaction) => (known.has(transaction) ? undefined : rejected.get(transaction)))
-}
-
-/** The transactions that the node has, or of which it has one that they replaced. */
-async function knownAmong(chain: EvmChain, sent: readonly Sent[]): Promise<Set<Sent>> {
-  const owners = sent.flatMap((owner) => hashesOf(owner).map((hash) => [owner, hash] as const))
-  const seen = await chain.node.all<object | null>(
-    owners.map(([, hash]) => ['eth_getTransactionByHash', hash] as const),
-  )
-  return new Set(owners.filter((_, index) => seen[index] !== null).map(([owner]) => owner))
 }

@@ -5,12 +5,12 @@ import { ASSETS, type CryptoNetwork } from '../../src/contract/assets/catalogue.
 import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import type { AreGiven } from '../../src/networks/given-addresses.ts'
-import { at, type Call, type EvmNode, type Finality } from './node.ts'
+import { at, type Call, type EventLog, type EvmNode, type Finality } from './node.ts'
 import type { NamedNode } from '../kit/nodes.ts'
 import type { Witnesses } from '../kit/second-word.ts'
 import type { SweepWorth } from '../../src/networks/sweep-worth.ts'
 import type { AskedSigner } from './remote-signer.ts'
-import type { EvmSigner, EvmTransaction } from './transaction.ts'
+import { addressIn, TRANSFER_TOPIC, type EvmSigner, type EvmTransaction } from './transaction.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 /** An ERC-20 contract, and the number of decimals of its amounts. */
@@ -48,6 +48,7 @@ export interface EvmChain {
   confirmations: Finality
   /** The most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint
+  /** A transaction that has been pending for this long gets higher fees, if its own are below the current ones. */
   stuckAfterMs: number
   withdrawals: WithdrawalReader
   /** When a deposit address is worth sweeping. */
@@ -65,8 +66,8 @@ export interface EvmChain {
   /** Pays the gas for sweeping, where the hot wallets do not: it has a key of its own here, and pays no withdrawal. */
   gasWallet?: EvmSigner
   /** The second nodes, and the amount from which on they must agree, in minor units of the asset. */
-  verify?: Witnesses<EvmNode> & { above: (asset: string) => bigint }
-  /** Tells which deposit addresses were given out; absent where all in the database count. */
+  verify?: (Witnesses<EvmNode> & { above: (asset: string) => bigint }) | undefined
+  /** Tells which deposit addresses are swept and count as custody; absent where all in the database do. */
   areGiven?: AreGiven
 }
 
@@ -140,6 +141,27 @@ const ERC20 = parseAbi([
   'function transfer(address to, uint256 amount) returns (bool)',
   'function balanceOf(address owner) view returns (uint256)',
 ])
+
+/** The asset whose contract has this address; undefined where it is none of the network's. */
+export const assetAt = ({ tokens }: Pick<EvmChain, 'tokens'>, address: string): string | undefined =>
+  [...tokens].find(([, token]) => token.address === getAddress(address))?.[0]
+
+/** One movement of an asset, in units of the chain. */
+export interface AssetMove {
+  from: Hex
+  to: Hex
+  asset: string
+  units: bigint
+}
+
+/** The transfer of one of the network's tokens that a log tells; undefined for any other log. */
+export function tokenMoveIn(chain: EvmChain, { address, topics, data }: EventLog): AssetMove | undefined {
+  const asset = assetAt(chain, address)
+  const [event, sender, recipient] = topics
+  if (asset === undefined || event !== TRANSFER_TOPIC || sender === undefined || recipient === undefined)
+    return undefined
+  return { from: addressIn(sender), to: addressIn(recipient), asset, units: hexToBigInt(data) }
+}
 
 /** The call that moves `amount` of an asset, in units of the chain, to an address. */
 export function transferOf(

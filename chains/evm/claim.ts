@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import type { Hex, RpcTransaction, TransactionSerialized } from 'viem'
+import type { Hex, RpcTransaction } from 'viem'
 import { formatTransaction, getAddress, hexToBigInt, keccak256, serializeTransaction } from 'viem/utils'
 import { onChain, transferOf, walletAt, type EvmChain } from './chain.ts'
 import type { EvmNode, Receipt } from './node.ts'
@@ -60,18 +60,13 @@ async function fetchSigned(chain: EvmChain, hash: Hex): Promise<SignedTransactio
 
 /**
  * The signed bytes of a transaction, and who signed them, as the bytes show: nothing else in the node's answer is
- * believed. Undefined where the node does not have the transaction.
+ * believed. Undefined where the node does not have the transaction. Throws an Error for a type that only some chains have.
  */
 export async function fetchBytes(node: EvmNode, hash: Hex): Promise<{ raw: Hex; sender: Hex } | undefined> {
   const found = await node.call<RpcTransaction | null>('eth_getTransactionByHash', hash)
   if (found === null) return undefined
-  const raw = signedBytesOf(found)
-  assert(keccak256(raw) === hash, `the node's answer for ${hash} does not hash to it`)
-  return { raw, sender: await signerOf(raw as TransactionSerialized) }
-}
-
-/** The signed bytes of a transaction in a node's answer. Throws an Error for a type that only some chains have. */
-function signedBytesOf(found: RpcTransaction): Hex {
   const { input: data, ...transaction } = formatTransaction(found)
-  return serializeTransaction({ ...transaction, data }, transaction)
+  const raw = serializeTransaction({ ...transaction, data }, transaction)
+  assert(keccak256(raw) === hash, `the node's answer for ${hash} does not hash to it`)
+  return { raw, sender: await signerOf(raw) }
 }

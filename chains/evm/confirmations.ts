@@ -1,9 +1,11 @@
+import { LRUCache } from 'lru-cache'
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import { at, NodeError, type Block, type Call, type Finality, type Receipt } from './node.ts'
 import type { EvmChain } from './chain.ts'
 import { isBelowBaseFee } from './fees.ts'
-import { hashesOf, isOurs, parse, signedBy, type Sent } from './transaction.ts'
+import { hashesOf } from '../kit/nonce-used.ts'
+import { isOurs, parse, signedBy, type Sent } from './transaction.ts'
 import type { Confirmations } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 
@@ -53,13 +55,11 @@ export type ConfirmationState =
 export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promise<ConfirmationState[]> {
   const confirmed = await confirmedHead(chain)
   const receipts = await receiptsOf(chain, sent)
-  const [canonical, seen] = [
-    await canonicalAmong(chain, confirmed, [...receipts.values()]),
-    await seenAmong(
-      chain,
-      sent.filter((transaction) => !receipts.has(transaction)),
-    ),
-  ]
+  const canonical = await canonicalAmong(chain, confirmed, [...receipts.values()])
+  const seen = await seenAmong(
+    chain,
+    sent.filter((transaction) => !receipts.has(transaction)),
+  )
   return sent.map((transaction): ConfirmationState => {
     const receipt = receipts.get(transaction)
     if (receipt === undefined) return { state: seen.has(transaction) ? 'PENDING' : 'UNKNOWN' }
@@ -67,19 +67,30 @@ export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promi
   })
 }
 
-/** The receipts that the node has, of the transactions or of those that they replaced. */
-async function receiptsOf({ node }: EvmChain, sent: readonly Sent[]): Promise<Map<Sent, Receipt>> {
-  const owners = sent.flatMap((owner) => hashesOf(owner).map((hash) => [owner, hash] as const))
-  const answers = await node.all<Receipt | null>(
-    owners.map(([, hash]) => ['eth_getTransactionReceipt', hash] as const),
-  )
-  const found = new Map<Sent, Receipt>()
+/** What the node has of transactions by a method that takes a hash, theirs or, by default, also of those that they replaced. */
+async function foundOf<Answer>(
+  { node }: EvmChain,
+  method: string,
+  sent: readonly Sent[],
+  hashes: (sent: Sent) => string[] = hashesOf,
+): Promise<Map<Sent, Answer>> {
+  const owners = sent.flatMap((owner) => hashes(owner).map((hash) => [owner, hash] as const))
+  const answers = await node.all<Answer | null>(owners.map(([, hash]) => [method, hash]))
+  const found = new Map<Sent, Answer>()
   for (const [index, [owner]] of owners.entries()) {
-    const receipt = answers[index]!
-    if (receipt !== null && !found.has(owner)) found.set(owner, receipt)
+    const answer = answers[index]!
+    if (answer !== null && !found.has(owner)) found.set(owner, answer)
   }
   return found
 }
+
+/** The receipts that the node has, of the transactions or of those that they replaced. */
+const receiptsOf = (chain: EvmChain, sent: readonly Sent[]) =>
+  foundOf<Receipt>(chain, 'eth_getTransactionReceipt', sent)
+
+/** The transactions that the node has, in a block or waiting for one, or of which it has one that they replaced. */
+export const knownAmong = (chain: EvmChain, sent: readonly Sent[]) =>
+  foundOf<object>(chain, 'eth_getTransactionByHash', sent)
 
 /** The hashes of the receipts' blocks that are confirmed and in the canonical chain. */
 async function canonicalAmong(
@@ -97,12 +108,8 @@ async function canonicalAmong(
 }
 
 /** The transactions whose current bytes the node has, in a block or waiting for one. */
-async function seenAmong({ node }: EvmChain, sent: readonly Sent[]): Promise<Set<Sent>> {
-  const answers = await node.all<object | null>(
-    sent.map(({ crypto_tx_hash }) => ['eth_getTransactionByHash', crypto_tx_hash] as const),
-  )
-  return new Set(sent.filter((_, index) => answers[index] !== null))
-}
+const seenAmong = (chain: EvmChain, sent: readonly Sent[]) =>
+  foundOf<object>(chain, 'eth_getTransactionByHash', sent, ({ crypto_tx_hash }) => [crypto_tx_hash])
 
 /** Most transactions that a follower remembers. A receipt of a token transfer takes about 2 kB. */
 const REMEMBERED_MAX = 5_000
@@ -121,9 +128,9 @@ export interface HotWalletFollower {
  */
 export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
   const { node, lanes, confirmations } = chain
-  const receipts = new Map<string, Receipt>()
+  const receipts = new LRUCache<string, Receipt>({ max: REMEMBERED_MAX })
   /** The head at which the node was last seen to have these bytes. */
-  const seenAt = new Map<string, string>()
+  const seenAt = new LRUCache<string, string>({ max: REMEMBERED_MAX })
 
   async function follow(sent: readonly Sent[]): Promise<ConfirmationState[]> {
     const [newest, confirmedBlock, ...counts] = await node.each<unknown>([
@@ -156,7 +163,7 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
     const kept = (transaction: Sent) => hashesOf(transaction).find((hash) => receipts.has(hash))
     const asked = sent.filter((transaction) => !notMined.has(transaction) && kept(transaction) === undefined)
     for (const receipt of (await receiptsOf(chain, asked)).values())
-      remember(receipts, receipt.transactionHash, receipt)
+      receipts.set(receipt.transactionHash, receipt)
 
     const receiptOf = (transaction: Sent) => receipts.get(kept(transaction) ?? '')
     const found = sent.flatMap((transaction) => receiptOf(transaction) ?? [])
@@ -165,7 +172,7 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
       chain,
       sent.filter((transaction) => receiptOf(transaction) === undefined && !known.has(transaction)),
     )
-    for (const transaction of seen) remember(seenAt, transaction.crypto_tx_hash, head)
+    for (const { crypto_tx_hash } of seen.keys()) seenAt.set(crypto_tx_hash, head)
     return sent.map((transaction): ConfirmationState => {
       const receipt = receiptOf(transaction)
       if (receipt === undefined) {
@@ -187,12 +194,4 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
     })
   }
   return { follow, markStale: ({ transactionHash }) => void receipts.delete(transactionHash) }
-}
-
-/** Adds to a memory that forgets its oldest entries. */
-function remember<Value>(memory: Map<string, Value>, key: string, value: Value): void {
-  memory.delete(key)
-  const [oldest] = memory.keys()
-  if (memory.size >= REMEMBERED_MAX && oldest !== undefined) memory.delete(oldest)
-  memory.set(key, value)
 }

@@ -5,12 +5,14 @@ import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
 import { headersAt, isCursor, NATIVE_INDEX, numberOf } from './deposit-scan.ts'
 import { noteHoldings } from './sweeps/holdings.ts'
 import type { Database } from '../../src/db/database.ts'
+import { grouped } from '../../src/db/rows.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
-import { headOf, type EvmNode, type Receipt } from './node.ts'
-import { balancesAt, offChain, type EvmChain } from './chain.ts'
+import { headOf, receiptsOf, type EvmNode, type Receipt } from './node.ts'
+import { balancesAt, isNative, offChain, tokenMoveIn, type AssetMove, type EvmChain } from './chain.ts'
 import { askSecondNode, requireSecondWord, wordIn } from './second-word.ts'
+import { onceForEach } from '../kit/once-for-each.ts'
 import { verdictOf, wordOf } from '../kit/second-word.ts'
-import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
+import { logIndexOf } from './transaction.ts'
 import { readCursor } from '../../src/networks/network-cursors.ts'
 import type { CreditedStanding, DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
 
@@ -30,42 +32,38 @@ export async function verifyDeposits(
   found: readonly FoundDeposit[],
 ): Promise<DepositVerdict[]> {
   await chain.ready()
+  const ask = onceForEach(
+    ({ field, deposit }: Asked) => `${field} ${deposit.crypto_tx_hash} ${deposit.block!.hash}`,
+    ({ node, deposit }) => askSecondNode({ ...chain, node }, deposit.block!, deposit.crypto_tx_hash),
+  )
   const verdicts = new Map<FoundDeposit, DepositVerdict>()
-  for (const some of byTransactions(found)) {
-    const receipts = await receiptsOf(chain.node, some)
-    const asked: Parameters<typeof verifyBySecondNode>[2] = new Map()
-    for (const deposit of some) {
-      const objection = objectionOf(chain, deposit, receipts.get(deposit.crypto_tx_hash)!)
-      verdicts.set(
-        deposit,
-        objection === undefined
-          ? await verifyBySecondNode(chain, deposit, asked)
-          : { verdict: 'WAITS', detail: `the node ${objection}` },
-      )
-    }
+  for await (const [deposit, receipt] of withReceipts(chain.node, found)) {
+    const objection = objectionOf(chain, deposit, receipt)
+    verdicts.set(
+      deposit,
+      objection === undefined
+        ? await verifyBySecondNode(chain, deposit, ask)
+        : { verdict: 'WAITS', detail: `the node ${objection}` },
+    )
   }
   return found.map((deposit) => verdicts.get(deposit)!)
 }
 
-/** The deposits in parts of at most `TRANSACTIONS_MAX` transactions each. */
-function byTransactions(deposits: readonly FoundDeposit[]): FoundDeposit[][] {
-  const hashes = [...new Set(deposits.map(({ crypto_tx_hash }) => crypto_tx_hash))]
-  const partOf = new Map(hashes.map((hash, index) => [hash, Math.floor(index / TRANSACTIONS_MAX)]))
-  const parts: FoundDeposit[][] = []
-  for (const deposit of deposits) (parts[partOf.get(deposit.crypto_tx_hash)!] ??= []).push(deposit)
-  return parts
-}
-
-/** The receipts of these deposits by hash, asked once for each transaction. Null where the node has none. */
-async function receiptsOf(
+/** Each deposit with the receipt of its transaction, which is asked for once; null where the node has none. */
+async function* withReceipts(
   node: EvmNode,
-  found: readonly FoundDeposit[],
-): Promise<Map<string, Receipt | null>> {
-  const hashes = [...new Set(found.map(({ crypto_tx_hash }) => crypto_tx_hash))]
-  const receipts = await node.all<Receipt | null>(
-    hashes.map((hash) => ['eth_getTransactionReceipt', hash] as const),
-  )
-  return new Map(hashes.map((hash, index) => [hash, receipts[index]!]))
+  deposits: readonly FoundDeposit[],
+): AsyncGenerator<[FoundDeposit, Receipt | null]> {
+  const byHash = [...grouped(deposits, ({ crypto_tx_hash }) => crypto_tx_hash)]
+  for (let start = 0; start < byHash.length; start += TRANSACTIONS_MAX) {
+    const some = byHash.slice(start, start + TRANSACTIONS_MAX)
+    const receipts = await receiptsOf(
+      node,
+      some.map(([hash]) => hash),
+    )
+    for (const [index, [, own]] of some.entries())
+      for (const deposit of own) yield [deposit, receipts[index]!]
+  }
 }
 
 /** The objection of a receipt to a deposit; undefined where the two agree. */
@@ -74,17 +72,11 @@ function objectionOf(chain: EvmChain, deposit: FoundDeposit, receipt: Receipt | 
   if (receipt === null) return `has no receipt of ${hash}`
   if (receipt.blockHash !== block?.hash) return `has ${hash} in block ${receipt.blockHash} now`
   if (hexToBigInt(receipt.status) !== 1n) return `says that ${hash} was reverted`
-  const token = chain.tokens.get(deposit.asset)
-  if (token === undefined) return undefined
-  const log = receipt.logs.find(
-    (one) => logIndexOf(one) === index && getAddress(one.address) === token.address,
-  )
-  const [event, , recipient] = log?.topics ?? []
+  if (isNative(chain, deposit.asset)) return undefined
+  const log = receipt.logs.find((one) => logIndexOf(one) === index)
+  const move = log && tokenMoveIn(chain, log)
   const isSame =
-    event === TRANSFER_TOPIC &&
-    recipient !== undefined &&
-    addressIn(recipient) === deposit.address &&
-    isAmount(chain, deposit, hexToBigInt(log!.data))
+    move?.asset === deposit.asset && move.to === deposit.address && isAmount(chain, deposit, move.units)
   return isSame ? undefined : `has no such log in the receipt of ${hash}`
 }
 
@@ -93,23 +85,27 @@ const isAmount = (chain: EvmChain, { asset, amount }: FoundDeposit, units: bigin
 
 const amountOf = (asset: string, amount: string) => parseStoredAmount(amount, decimalsOf(asset))
 
+/** A second node, by the field that names it, and what it is asked about. */
+interface Asked {
+  node: EvmNode
+  field: string
+  deposit: FoundDeposit
+}
+
 /** A deposit waits for second nodes that lag or do not answer. One that disagrees stops the network. */
 async function verifyBySecondNode(
   chain: EvmChain,
   deposit: FoundDeposit,
-  asked: Map<string, ReturnType<typeof askSecondNode>>,
+  ask: (asked: Asked) => ReturnType<typeof askSecondNode>,
 ): Promise<DepositVerdict> {
   const { verify } = chain
   if (verify === undefined) return AGREES
   const isSmall = amountOf(deposit.asset, deposit.amount) < verify.above(deposit.asset)
   if (isSmall && deposit.needsSecondNode !== true) return AGREES
-  const { amount, asset, block, crypto_tx_hash } = deposit
-  const word = await wordOf(verify, async (node, field) => {
-    const place = `${field} ${crypto_tx_hash} ${block!.hash}`
-    const question = asked.get(place) ?? askSecondNode({ ...chain, node }, block!, crypto_tx_hash)
-    asked.set(place, question)
-    return wordIn(await question, (seen) => objectionOfSecond(chain, deposit, seen))
-  })
+  const { amount, asset, crypto_tx_hash } = deposit
+  const word = await wordOf(verify, async (node, field) =>
+    wordIn(await ask({ node, field, deposit }), (seen) => objectionOfSecond(chain, deposit, seen)),
+  )
   if (word?.differs === undefined) return verdictOf(word)
   return verdictOf({
     differs: `${word.differs}, for a deposit of ${amount} ${asset} by ${crypto_tx_hash}`,
@@ -155,11 +151,8 @@ export async function checkCredited(
   const hashAt = new Map(reached.map((number, index) => [number, headers[index]!.hash]))
   const left = deposits.filter(({ block }) => block !== undefined && hashAt.get(block.number) !== block.hash)
   const standings = new Map<FoundDeposit, CreditedStanding>()
-  for (const some of byTransactions(left)) {
-    const receipts = await receiptsOf(chain.node, some)
-    for (const deposit of some)
-      standings.set(deposit, standingAfter(chain, head, deposit, receipts.get(deposit.crypto_tx_hash)!))
-  }
+  for await (const [deposit, receipt] of withReceipts(chain.node, left))
+    standings.set(deposit, standingAfter(chain, head, deposit, receipt))
   return deposits.map((deposit) => standings.get(deposit) ?? 'THERE')
 }
 
@@ -253,11 +246,10 @@ async function requireInternal(
   receipt: Receipt,
   { crypto_tx_hash: hash, address, asset }: Pick<FoundDeposit, 'crypto_tx_hash' | 'address' | 'asset'>,
 ): Promise<void> {
-  const token = chain.tokens.get(asset)
-  const isShown =
-    token === undefined
-      ? await paysByValue(chain, hash, address)
-      : receipt.logs.some(paysToken(token, address))
+  const pays = (move: AssetMove | undefined) => move?.asset === asset && move.to === address
+  const isShown = isNative(chain, asset)
+    ? await paysByValue(chain, hash, address)
+    : receipt.logs.some((log) => pays(tokenMoveIn(chain, log)))
   if (isShown)
     throw new Error(
       `${hash} pays ${address} in a way that a scan sees: bursar deposits rescan of block ${hexToBigInt(receipt.blockNumber)} credits it`,
@@ -269,14 +261,6 @@ async function paysByValue({ node }: EvmChain, hash: string, address: string): P
   if (paying === null) throw new Error(`the node does not have ${hash}`)
   return paying.to !== null && getAddress(paying.to) === address && hexToBigInt(paying.value) > 0n
 }
-
-const paysToken =
-  (token: { address: Hex }, address: string) =>
-  ({ address: contract, topics: [event, , recipient] }: Receipt['logs'][number]): boolean =>
-    getAddress(contract) === token.address &&
-    event === TRANSFER_TOPIC &&
-    recipient !== undefined &&
-    addressIn(recipient) === address
 
 /** Throws an Error unless the blocks up to this one were read: a later scan of them may credit the deposit again. */
 async function requireRead(db: Database, { network }: EvmChain, hash: string, block: bigint): Promise<void> {

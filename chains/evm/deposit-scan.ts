@@ -6,9 +6,10 @@ import type { Database } from '../../src/db/database.ts'
 import { bloomMayHave } from './bloom.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
 import { noteHoldings } from './sweeps/holdings.ts'
-import { at, type Block, type EventLog, type Receipt } from './node.ts'
-import { offChain, walletAt, type EvmChain } from './chain.ts'
-import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
+import { at, receiptsOf, type Block, type EventLog } from './node.ts'
+import { isNative, offChain, tokenMoveIn, walletAt, type AssetMove, type EvmChain } from './chain.ts'
+import { larger, smaller } from '../kit/units.ts'
+import { logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
 import {
   ChainReorganised,
   type DepositSight,
@@ -34,24 +35,23 @@ const CONFIRM_AFTER_MS = 1_000
 export const NATIVE_INDEX = '0'
 
 /** A movement in a block, to an address that may be ours. */
-type BlockMovement = FoundDeposit & { native: boolean; from: string }
+type BlockMovement = FoundDeposit & { from: string }
 
-/** Makes a reader of one chain. It remembers how many blocks the node could give at once. */
-export function depositReader(db: Database, chain: EvmChain) {
+type DepositsIn = (movements: BlockMovement[]) => Promise<FoundDeposit[]>
+
+/** Makes a reader of blocks, which remembers how many of them the node could give at once. */
+function blockReader(chain: EvmChain) {
   let size = BLOCKS_MAX
-  /** The newest block that was read before it was confirmed, as a cursor. */
-  let lastUnconfirmed: string | undefined
-
-  const marked = (movements: BlockMovement[]) => markedDeposits(db, chain, movements)
   /** Reads blocks from `first` on, and half as many after each failure: a reply may be too large, or take too long. */
-  async function readFrom(first: bigint, last: bigint, depositsIn = marked) {
+  async function readFrom(first: bigint, last: bigint, depositsIn: DepositsIn) {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-      const end = first + size - 1n < last ? first + size - 1n : last
+      const end = smaller(first + size - 1n, last)
       try {
-        const blocks = await blocksAt(chain, first, end)
+        const numbers = Array.from({ length: Number(end - first) + 1 }, (_, index) => first + BigInt(index))
+        const blocks = await blocksByNumber<Block>(chain, numbers, true)
         const movements = [...nativeIn(chain, blocks), ...(await tokensIn(chain, blocks))]
         const found = await depositsIn(movements)
-        size = size * 2n < BLOCKS_MAX ? size * 2n : BLOCKS_MAX
+        size = smaller(size * 2n, BLOCKS_MAX)
         return { blocks, movements, found }
       } catch (error) {
         if (!(error instanceof NodeFailure) || end === first) throw error
@@ -60,6 +60,28 @@ export function depositReader(db: Database, chain: EvmChain) {
     }
     throw new NodeFailure(`the node of ${chain.network} does not give block ${first}`)
   }
+  /** Reads all these blocks in parts. `before` is the cursor of the block before them, where that is known. */
+  async function* partsFrom(first: bigint, last: bigint, depositsIn: DepositsIn, before?: string) {
+    let read = before
+    for (let next = first; next <= last;) {
+      const part = await readFrom(next, last, depositsIn)
+      requireLinked([read, ...part.blocks.map(cursorOf)], part.blocks)
+      read = cursorOf(part.blocks.at(-1)!)
+      next += BigInt(part.blocks.length)
+      yield { ...part, cursor: read }
+    }
+  }
+  return { readFrom, partsFrom }
+}
+
+/** Makes a reader of one chain's deposits. */
+export function depositReader(db: Database, chain: EvmChain) {
+  const { readFrom, partsFrom } = blockReader(chain)
+  /** The newest block that was read before it was confirmed, as a cursor. */
+  let lastUnconfirmed: string | undefined
+  const marked = (movements: BlockMovement[]) => markedDeposits(db, chain, movements)
+  const arrived = async (movements: BlockMovement[]) =>
+    (await arrivedAmong(db, chain, movements)).map(depositIn)
 
   return {
     /**
@@ -77,7 +99,7 @@ export function depositReader(db: Database, chain: EvmChain) {
       const read = numberOf(cursor)
       await requireInChain(chain, cursor)
       if (head <= read) return { cursor, found: [] }
-      const { blocks, movements, found } = await readFrom(read + 1n, head)
+      const { blocks, movements, found } = await readFrom(read + 1n, head, marked)
       requireLinked([cursor, ...blocks.map(cursorOf)], blocks)
       const last = blocks.at(-1)!
       const refills = await refillsAmong(chain, movements)
@@ -93,12 +115,7 @@ export function depositReader(db: Database, chain: EvmChain) {
           `block ${last} of ${chain.network} is not confirmed yet (${depthText(chain.confirmations)})`,
         )
       const found: FoundDeposit[] = []
-      for (let next = first; next <= last;) {
-        const part = await readFrom(next, last)
-        requireLinked([undefined, ...part.blocks.map(cursorOf)], part.blocks)
-        found.push(...part.found)
-        next += BigInt(part.blocks.length)
-      }
+      for await (const part of partsFrom(first, last, marked)) found.push(...part.found)
       return found
     },
     /**
@@ -111,21 +128,17 @@ export function depositReader(db: Database, chain: EvmChain) {
       await chain.ready()
       const readUpTo = numberOf(cursor)
       const latest = hexToBigInt(await newestBlock(chain))
-      const oldest = latest - LOOKED_MAX > readUpTo ? latest - LOOKED_MAX : readUpTo
+      const oldest = larger(latest - LOOKED_MAX, readUpTo)
       const goesOn =
         lastUnconfirmed !== undefined &&
         numberOf(lastUnconfirmed) >= oldest &&
         (await isInChain(chain, lastUnconfirmed, latest))
       let last = goesOn ? lastUnconfirmed : undefined
       const seen: FoundDeposit[] = []
-      for (let next = last === undefined ? oldest + 1n : numberOf(last) + 1n; next <= latest;) {
-        const part = await readFrom(next, latest, async (movements) =>
-          (await arrivedAmong(db, chain, movements)).map(depositIn),
-        )
-        requireLinked([last, ...part.blocks.map(cursorOf)], part.blocks)
+      const next = (last === undefined ? oldest : numberOf(last)) + 1n
+      for await (const part of partsFrom(next, latest, arrived, last)) {
         seen.push(...part.found)
-        last = cursorOf(part.blocks.at(-1)!)
-        next += BigInt(part.blocks.length)
+        last = part.cursor
       }
       return {
         seen: seen.flatMap(({ block, ...deposit }) => (block ? { ...deposit, block } : [])),
@@ -155,11 +168,6 @@ const CURSOR = /^\d+:0x[0-9a-f]{64}$/
 /** The number of a cursor's block. */
 export const numberOf = (cursor: string) => BigInt(cursor.slice(0, cursor.indexOf(':')))
 const cursorOf = ({ number, hash }: Pick<Block, 'number' | 'hash'>) => `${hexToBigInt(number)}:${hash}`
-
-async function blocksAt(chain: EvmChain, first: bigint, last: bigint): Promise<Block[]> {
-  const numbers = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
-  return blocksByNumber<Block>(chain, numbers, true)
-}
 
 /** Blocks without their transactions. */
 export const headersAt = (chain: EvmChain, numbers: readonly bigint[]) =>
@@ -219,23 +227,30 @@ function reorganised({ network, confirmations }: EvmChain, cursor: string, now: 
   )
 }
 
-function nativeIn(chain: EvmChain, blocks: Block[]): BlockMovement[] {
-  return blocks.flatMap(({ number, hash: blockHash, transactions }) =>
-    transactions.flatMap(({ hash, from, to, value }): BlockMovement[] => {
-      if (to === null || hexToBigInt(value) === 0n) return []
-      const amount = offChain(chain, chain.gasAsset, hexToBigInt(value))
-      const place = { crypto_tx_hash: hash, crypto_tx_index: NATIVE_INDEX }
-      return [
+/** The movement of a block as a deposit, which it is at an address of ours; none where it moves nothing. */
+const movementIn = (
+  chain: EvmChain,
+  { number, hash }: Block,
+  { from, to, asset, units }: AssetMove,
+  place: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>,
+): BlockMovement[] =>
+  units === 0n
+    ? []
+    : [
         {
-          from: getAddress(from),
-          address: getAddress(to),
-          asset: chain.gasAsset,
-          amount,
+          ...{ from, address: to, asset, amount: offChain(chain, asset, units) },
           ...place,
-          block: { number: hexToBigInt(number), hash: blockHash },
-          native: true,
+          block: { number: hexToBigInt(number), hash },
         },
       ]
+
+function nativeIn(chain: EvmChain, blocks: Block[]): BlockMovement[] {
+  const asset = chain.gasAsset
+  return blocks.flatMap((block) =>
+    block.transactions.flatMap(({ hash, from, to, value }): BlockMovement[] => {
+      if (to === null) return []
+      const move = { from: getAddress(from), to: getAddress(to), asset, units: hexToBigInt(value) }
+      return movementIn(chain, block, move, { crypto_tx_hash: hash, crypto_tx_index: NATIVE_INDEX })
     }),
   )
 }
@@ -245,34 +260,21 @@ function nativeIn(chain: EvmChain, blocks: Block[]): BlockMovement[] {
  * with an empty list. Skips blocks whose bloom filter rules the tokens out.
  */
 async function tokensIn(chain: EvmChain, blocks: Block[]): Promise<BlockMovement[]> {
-  const assetAt = new Map([...chain.tokens].map(([asset, { address }]) => [address, asset]))
-  const addresses = [...assetAt.keys()]
+  const addresses = [...chain.tokens.values()].map(({ address }) => address)
   const asked = blocks.filter((block) => mayHaveTransfers(block, addresses))
   const logs = await chain.node.all<EventLog[]>(
-    asked.map(
-      ({ hash }) =>
-        ['eth_getLogs', { blockHash: hash, address: addresses, topics: [TRANSFER_TOPIC] }] as const,
-    ),
+    asked.map(({ hash: blockHash }) => [
+      'eth_getLogs',
+      { blockHash, address: addresses, topics: [TRANSFER_TOPIC] },
+    ]),
   )
-  return asked.flatMap(({ number, hash }, index) =>
+  return asked.flatMap((block, index) =>
     logs[index]!.flatMap((log): BlockMovement[] => {
-      if (log.blockHash !== hash) throw new NodeFailure('the node gave a log of another block than asked for')
-      const [, sender, recipient] = log.topics
-      const units = hexToBigInt(log.data)
-      const asset = assetAt.get(getAddress(log.address))
-      if (sender === undefined || recipient === undefined || units === 0n || asset === undefined) return []
-      return [
-        {
-          from: addressIn(sender),
-          address: addressIn(recipient),
-          asset,
-          amount: offChain(chain, asset, units),
-          crypto_tx_hash: log.transactionHash,
-          crypto_tx_index: logIndexOf(log),
-          block: { number: hexToBigInt(number), hash },
-          native: false,
-        },
-      ]
+      if (log.blockHash !== block.hash)
+        throw new NodeFailure('the node gave a log of another block than asked for')
+      const move = tokenMoveIn(chain, log)
+      const place = { crypto_tx_hash: log.transactionHash, crypto_tx_index: logIndexOf(log) }
+      return move === undefined ? [] : movementIn(chain, block, move, place)
     }),
   )
 }
@@ -304,7 +306,7 @@ async function markedDeposits(
 
 type Arrived = BlockMovement & { customer_id: string }
 
-const depositIn = ({ native: _, from: __, customer_id: ___, ...deposit }: Arrived): FoundDeposit => deposit
+const depositIn = ({ from: _, customer_id: __, ...deposit }: Arrived): FoundDeposit => deposit
 
 /** The movements to deposit addresses that we have keys to. An address is valid on every EVM network. */
 async function arrivedAmong(db: Database, chain: EvmChain, movements: BlockMovement[]): Promise<Arrived[]> {
@@ -329,10 +331,9 @@ async function arrivedAmong(db: Database, chain: EvmChain, movements: BlockMovem
       ({ address, crypto_tx_hash }) => owners.has(address) && !topUps.has(crypto_tx_hash as Hex),
     ),
   )
-  const successful = await succeeded(chain, arrived)
-  return arrived
-    .filter(({ native, crypto_tx_hash }) => !native || successful.has(crypto_tx_hash))
-    .map((movement) => ({ ...movement, customer_id: owners.get(movement.address)!.customer_id }))
+  return (await madeAmong(chain, arrived)).map((movement) => {
+    return { ...movement, customer_id: owners.get(movement.address)!.customer_id }
+  })
 }
 
 /**
@@ -364,22 +365,22 @@ async function refillsAmong(chain: EvmChain, movements: BlockMovement[]): Promis
   const paid = movements.filter(
     ({ from, address }) => cold.has(from) && walletAt(chain, address) !== undefined,
   )
-  const successful = await succeeded(chain, paid)
-  const made = paid.filter(({ native, crypto_tx_hash }) => !native || successful.has(crypto_tx_hash))
+  const made = await madeAmong(chain, paid)
   return [...new Set(made.map(({ crypto_tx_hash }) => crypto_tx_hash))]
 }
 
-/** The hashes of the native movements that succeeded: reverted transactions are in blocks as well. */
-async function succeeded({ node }: EvmChain, movements: BlockMovement[]): Promise<Set<string>> {
-  const hashes = movements.flatMap(({ native, crypto_tx_hash }) => (native ? [crypto_tx_hash] : []))
-  const receipts = await node.all<Receipt | null>(
-    hashes.map((hash) => ['eth_getTransactionReceipt', hash] as const),
+/** The movements without those of native coins by a reverted transaction: such are in blocks as well. */
+async function madeAmong(chain: EvmChain, movements: BlockMovement[]): Promise<BlockMovement[]> {
+  const hashes = movements.flatMap(({ asset, crypto_tx_hash }) =>
+    isNative(chain, asset) ? crypto_tx_hash : [],
   )
-  return new Set(
-    hashes.filter((hash, index) => {
-      const receipt = receipts[index]
-      if (receipt === null) throw new NodeFailure(`the node has no receipt of ${hash}`)
-      return hexToBigInt(receipt!.status) === 1n
-    }),
+  const receipts = await receiptsOf(chain.node, hashes)
+  const reverted = hashes.filter((hash, index) => {
+    const receipt = receipts[index]!
+    if (receipt === null) throw new NodeFailure(`the node has no receipt of ${hash}`)
+    return hexToBigInt(receipt.status) !== 1n
+  })
+  return movements.filter(
+    ({ asset, crypto_tx_hash }) => !isNative(chain, asset) || !reverted.includes(crypto_tx_hash),
   )
 }

@@ -182,6 +182,24 @@ describe('tokens', () => {
     ])
   })
 
+  test('are told by their event: what else a node lists beside them is credited to nobody', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'USDG', '10')
+    await mine()
+    type Logs = { topics: Hex[] }[]
+    const approvals = (logs: Logs) =>
+      logs.map((log) => ({ ...log, topics: [pad('0x1'), ...log.topics.slice(1)] }))
+    node.lie = ({ method }, { result }) => {
+      if (method === 'eth_getLogs') return { result: approvals(result as Logs) }
+      if (method !== 'eth_getTransactionReceipt' || result === null) return undefined
+      return { result: { ...(result as object), logs: approvals((result as { logs: Logs }).logs) } }
+    }
+    expect(await rounds(adapter)).toBe(0)
+    expect(await depositsOf(customer)).toEqual([])
+    expect(await recorded()).toEqual([])
+  })
+
   test('are not requested in blocks whose bloom filter rules them out', async () => {
     const adapter = adapterOf()
     const { address } = await newPlace(adapter)
@@ -229,6 +247,20 @@ test('blocks that are too large for one reply are read by halves', async () => {
   node.bytesMax = 5_000
   expect(await rounds(adapter)).toBe(12)
   expect(await depositsOf(customer)).toHaveLength(12)
+})
+
+test('blocks that are read in parts must follow on each other', async () => {
+  const adapter = adapterOf()
+  await mine(30)
+  const last = (await anvil.chain.getBlockNumber()) - BigInt(CONFIRMATIONS) + 1n
+  const first = last - 24n
+  expect(await adapter.scanBlocks!(first, last)).toEqual([])
+  // Another backend, on a fork, gives the first block of the second part.
+  node.lie = ({ method, params: [number] }, { result }) =>
+    method === 'eth_getBlockByNumber' && number === numberToHex(first + 20n)
+      ? { result: { ...(result as object), parentHash: pad('0x1') } }
+      : undefined
+  await expect(adapter.scanBlocks!(first, last)).rejects.toThrow('does not follow on the last one')
 })
 
 test('a scan that is behind reports that there is more to read', async () => {

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import type { Hex } from 'viem'
 import { hexToBigInt, numberToHex } from 'viem/utils'
 import { isNative, offChain, transferOf, type EvmChain } from './chain.ts'
@@ -13,8 +12,6 @@ import { DestinationRefused } from '../../src/networks/node-failure.ts'
 const NOBODY = '0x5b1f0d3c9a7e42868d0e6f1b37c2a4958e6d7b10'
 /** Addresses below this one may belong to the chain itself, which has no code for them. */
 const ORDINARY_FROM = 0x10000n
-/** Most networks whose newest block is remembered. */
-const CHAINS_MAX = 100
 
 /** The part that all estimates of a block share. */
 interface OfBlock {
@@ -23,7 +20,7 @@ interface OfBlock {
   /** By asset: the gas of a transfer of nothing to the wallet itself, and of one unit to an address without code. */
   gas: Map<string, Promise<(Hex | NodeError)[]>>
 }
-const newest = new LRUCache<EvmChain, OfBlock>({ max: CHAINS_MAX })
+const newest = new WeakMap<EvmChain, OfBlock>()
 
 /** The part that all estimates of a block share: asked for once, and again after a failure. */
 function ofBlock(chain: EvmChain, number: Hex): OfBlock {

@@ -10,7 +10,7 @@ import { tryTransfers, type TransferToTry, type Trial } from './simulation.ts'
 import { deferred, refusedDestination } from '../../src/networks/waiting.ts'
 import type { Signing, Withdrawal } from '../../src/networks/network.ts'
 
-/** The gas of a withdrawal, or the reason why it is refused or deferred. */
+/** With how much gas a withdrawal is signed, or the reason why it is refused or deferred. */
 export type Estimate = { gas: bigint } | Exclude<Signing, { outcome: 'SIGNED' }>
 
 /** The questions to the node about withdrawals: at which block, at which price, within which gas limits. */

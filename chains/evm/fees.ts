@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { encodeFunctionData, hexToBigInt, parseAbi } from 'viem/utils'
 import { formatAmount } from '../../src/contract/assets/amount.ts'
 import { offChain, type EvmChain } from './chain.ts'
+import { smaller } from '../kit/units.ts'
 import type { Block, Receipt } from './node.ts'
 import { parse, type EvmTransaction } from './transaction.ts'
 import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
@@ -31,15 +32,14 @@ export async function feesNow({ node, feeCeiling }: EvmChain): Promise<Fees> {
 /** Whether a transaction's fee is so low that no block can have it now. */
 export const isBelowBaseFee = (raw: Buffer, base: bigint): boolean => parse(raw).maxFeePerGas < base
 
-const smaller = (a: bigint, b: bigint) => (a < b ? a : b)
-
 /** The reason why nothing can be signed at these fees; undefined where they are within the ceiling. */
 export const aboveCeiling = ({ current }: Fees, { feeCeiling }: EvmChain): string | undefined =>
   current > feeCeiling
     ? `gas costs ${formatAmount(current, GWEI)} gwei, the ceiling is ${formatAmount(feeCeiling, GWEI)}`
     : undefined
 
-const GWEI = 9
+/** Decimals of wei in gwei. */
+export const GWEI = 9
 
 /** Gas of a plain transfer to an account without code, exactly. */
 export const PLAIN_GAS = 21_000n

@@ -2,7 +2,7 @@ import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import type { Transaction } from '../../src/db/database.ts'
 import type { ConsolidationPlan, Withdrawal } from '../../src/networks/network.ts'
 import { isNative, offChain, type EvmChain } from './chain.ts'
-import { feeMax, publishingFee } from './fees.ts'
+import { feeMax, GWEI, publishingFee } from './fees.ts'
 import { gasLimits } from './gas.ts'
 import { openReservation } from './hot-wallet.ts'
 
@@ -10,9 +10,6 @@ import { openReservation } from './hot-wallet.ts'
  * A consolidation moves the holdings of former wallets to the hot wallet: one transfer for each asset, tokens first, since
  * the native asset pays for them.
  */
-
-/** Decimals of wei in gwei. */
-const GWEI = 9
 
 /** The former wallets whose key this process has. */
 export const formerLanesOf = (chain: EvmChain): EvmChain[] =>

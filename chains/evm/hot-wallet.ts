@@ -1,10 +1,10 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import { ifAllAnswer, type Queryable, type Transaction } from '../../src/db/database.ts'
-import { balancesAt, isNative, offChain, onChain, type EvmChain } from './chain.ts'
+import { assetAt, balancesAt, isNative, offChain, onChain, type EvmChain } from './chain.ts'
 import { feeMax, PLAIN_GAS, TOKEN_GAS, type Fees } from './fees.ts'
 import { at, headOf, isSyncing } from './node.ts'
-import { lockNonce, noncesBetween, readNonce, writeNonce } from './nonces.ts'
+import { lockNonce, noncesBetween, readNonce } from './nonces.ts'
 import { lostReason, transactionsOf } from './taken-back.ts'
 import { amountIn, isAsked, parse, signedBy } from './transaction.ts'
 import { deduct, type Money } from '../kit/owed-first.ts'
@@ -33,7 +33,7 @@ export interface HotWalletReservation {
 
 /**
  * Reserves the hot wallet until the transaction ends: the row of its nonce is locked, so that nobody else signs.
- * `closeReservation` writes the nonces that were taken; a rollback gives them back.
+ * `writeNonce` writes the nonces that were taken; a rollback gives them back.
  *
  * Signed transactions are read before the balances. A transaction that is mined in between is in the balances by then.
  */
@@ -151,12 +151,6 @@ function unanswered(
   return { code: 'SIGNER_REFUSES', detail }
 }
 
-export const closeReservation = (
-  tx: Transaction,
-  chain: EvmChain,
-  { nonce }: Pick<HotWalletReservation, 'nonce'>,
-): Promise<void> => writeNonce(tx, chain, nonce)
-
 /** The hot wallet as the node knows it: its balances, and the counts of its mined and of all its transactions. */
 async function readWallet(chain: EvmChain, assets: Iterable<string>) {
   const { address } = chain.hotWallet
@@ -187,7 +181,6 @@ function deductInFlight(
   signed: readonly Buffer[],
   mined: number,
 ): Set<number> {
-  const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
   // A replacement has the nonce of the transaction before it, and only one of the two is mined.
   const inFlight = new Map(signed.map((raw) => [parse(raw).nonce, parse(raw)]))
   for (const [nonce, transaction] of inFlight) {
@@ -197,7 +190,7 @@ function deductInFlight(
     }
     deduct(spendable, chain.gasAsset, transaction.value + feeMax(transaction))
     if (transaction.data === undefined) continue
-    deduct(spendable, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
+    deduct(spendable, assetAt(chain, transaction.to) ?? '', amountIn(transaction.data))
   }
   return new Set(inFlight.keys())
 }
@@ -214,8 +207,7 @@ async function takenBack(
 ): Promise<WaitingReason | undefined> {
   if (lost.length === 0) return undefined
   const known = await ifAllAnswer(tx, () => transactionsOf(tx, chain, lost))
-  const unknown = () => lost.map((nonce) => ({ nonce }))
-  return { code: 'TAKEN_BACK', detail: lostReason(known ?? unknown()) }
+  return { code: 'TAKEN_BACK', detail: lostReason(known ?? lost.map((nonce) => ({ nonce }))) }
 }
 
 // ---------------------------------------------------------------------------------------------- payments from it

@@ -4,9 +4,9 @@ import { getAddress, hexToBigInt, hexToNumber } from 'viem/utils'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
 import { standingsOf } from './confirmations.ts'
 import { acknowledgeNonce } from './nonces.ts'
-import { offChain, walletAt, walletsOf, type EvmChain } from './chain.ts'
+import { offChain, tokenMoveIn, walletAt, walletsOf, type AssetMove, type EvmChain } from './chain.ts'
 import { feePaid } from './fees.ts'
-import { addressIn, parse, TRANSFER_TOPIC } from './transaction.ts'
+import { parse } from './transaction.ts'
 import type { Receipt } from './node.ts'
 import { requireSecondWord } from './second-word.ts'
 import { underWayOf } from './taken-back.ts'
@@ -20,14 +20,6 @@ interface FoundTransfers {
   to: Hex | null
   value: Hex
   nonce: Hex
-}
-
-/** One movement of an asset, in units of the chain. */
-interface AssetMove {
-  from: Hex
-  to: Hex
-  asset: string
-  units: bigint
 }
 
 /**
@@ -148,15 +140,7 @@ function movesOf(chain: EvmChain, { from, to, value }: FoundTransfers, receipt: 
     to === null || units === 0n
       ? []
       : [{ from: getAddress(from), to: getAddress(to), asset: chain.gasAsset, units }]
-  const assetAt = new Map([...chain.tokens].map(([asset, { address }]) => [address.toLowerCase(), asset]))
-  const tokens = receipt.logs.flatMap(({ address, topics, data }): AssetMove[] => {
-    const asset = assetAt.get(address.toLowerCase())
-    const [event, sender, recipient] = topics
-    if (asset === undefined || event !== TRANSFER_TOPIC || sender === undefined || recipient === undefined)
-      return []
-    return [{ from: addressIn(sender), to: addressIn(recipient), asset, units: hexToBigInt(data) }]
-  })
-  return [...native, ...tokens]
+  return [...native, ...receipt.logs.flatMap((log) => tokenMoveIn(chain, log) ?? [])]
 }
 
 /** The hot wallets, and the deposit addresses among these addresses. */

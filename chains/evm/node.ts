@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { getHttpRpcClient, hexToBigInt, numberToHex } from 'viem/utils'
+import { getHttpRpcClient, hexToBigInt, hexToNumber, numberToHex } from 'viem/utils'
 import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
 
 /** Most calls in one HTTP request: common providers accept as many. */
@@ -123,6 +123,25 @@ export const isSyncing = (answer: unknown): boolean =>
 /** The number of the newest block. */
 export const headOf = async (node: EvmNode): Promise<bigint> =>
   hexToBigInt(await node.call<Hex>('eth_blockNumber'))
+
+/** The receipts of transactions by their hashes; null where the node has none. */
+export const receiptsOf = (node: EvmNode, hashes: readonly string[]): Promise<(Receipt | null)[]> =>
+  node.all(hashes.map((hash) => ['eth_getTransactionReceipt', hash]))
+
+/** How many transactions addresses have sent up to a block: the next nonce of each. */
+export async function countsAt(
+  node: EvmNode,
+  addresses: readonly Hex[],
+  block: bigint | 'latest',
+): Promise<number[]> {
+  const tag = block === 'latest' ? block : at(block)
+  const counts = await node.all<Hex>(addresses.map((address) => ['eth_getTransactionCount', address, tag]))
+  return counts.map((count) => hexToNumber(count))
+}
+
+/** The same of one address. */
+export const countAt = async (node: EvmNode, address: Hex, block: bigint | 'latest'): Promise<number> =>
+  (await countsAt(node, [address], block))[0]!
 
 /** A block number as JSON-RPC takes it. */
 export const at = (block: bigint): Hex => numberToHex(block)

@@ -3,14 +3,14 @@ import { getAddress, hexToBigInt, hexToNumber, parseTransaction } from 'viem/uti
 import type { Queryable } from '../../src/db/database.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../../src/networks/network.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
-import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
+import { endedBy, hashesOf, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import type { EvmChain } from './chain.ts'
 import { fetchBytes } from './claim.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
-import { at, NodeError, type Block } from './node.ts'
+import { at, countAt, NodeError, type Block } from './node.ts'
 import { wordOf } from '../kit/second-word.ts'
 import { doubtOfReceipt } from './second-word.ts'
-import { hashesOf, isOurs, parse, signerAddressOf } from './transaction.ts'
+import { isOurs, parse, signerAddressOf } from './transaction.ts'
 
 /**
  * The end of a withdrawal's signed bytes whose nonce another transaction has used: that of a tool, of another operator, or
@@ -29,7 +29,7 @@ export async function endOfNonce(
   const { nonce } = parse(withdrawal.raw_transaction)
   const sender = await signerAddressOf(withdrawal.raw_transaction)
   const head = await confirmedHead(chain)
-  if ((await countAt(chain, sender, head)) <= nonce) return undefined
+  if ((await countAt(chain.node, sender, head)) <= nonce) return undefined
   const hash = await findUser(chain, { sender, nonce, head })
   if (hash !== undefined && hashesOf(withdrawal).includes(hash)) return undefined
   if (hash !== undefined) return usedBy(db, chain, withdrawal, hash)
@@ -47,7 +47,7 @@ export async function endOfAsked(
   const sender = await signerAddressOf(raw_transaction)
   const { nonce } = parse(raw_transaction)
   const head = await confirmedHead(chain)
-  if ((await countAt(chain, sender, head)) <= nonce) return { state: 'UNKNOWN' }
+  if ((await countAt(chain.node, sender, head)) <= nonce) return { state: 'UNKNOWN' }
   if (chain.verify === undefined && chain.mode === 'live')
     return mayBeMined(`the node says that nonce ${nonce} of ${sender} is used; ${NOTHING_ELSE}`)
   const word =
@@ -55,7 +55,7 @@ export async function endOfAsked(
     (await wordOf(chain.verify, async (node) => {
       const asked = { ...chain, node }
       const reached = await confirmedHead(asked)
-      if ((await countAt(asked, sender, reached)) > nonce) return undefined
+      if ((await countAt(node, sender, reached)) > nonce) return undefined
       return reached < head ? { waits: 'is behind' } : { differs: 'has the nonce as free' }
     }))
   // A second node that is away, or says something else, delays the end of this payment, and the following of no other.
@@ -99,9 +99,6 @@ export async function usedBy(
   )
 }
 
-const countAt = async ({ node }: EvmChain, sender: Hex, block: bigint): Promise<number> =>
-  hexToNumber(await node.call<Hex>('eth_getTransactionCount', sender, at(block)))
-
 /**
  * The hash of the transaction that used a nonce: the sender's count of transactions rises above the nonce in its block,
  * which a binary search finds. Undefined where the node has no counts of blocks that old.
@@ -110,7 +107,7 @@ async function findUser(
   chain: EvmChain,
   { sender, nonce, head }: { sender: Hex; nonce: number; head: bigint },
 ): Promise<Hex | undefined> {
-  const isUsedAt = async (block: bigint) => (await countAt(chain, sender, block)) > nonce
+  const isUsedAt = async (block: bigint) => (await countAt(chain.node, sender, block)) > nonce
   let [before, after] = [head, head]
   try {
     for (let back = 1n; before > 0n && (await isUsedAt(before)); back *= 2n) {

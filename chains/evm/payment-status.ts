@@ -8,8 +8,9 @@ import { feePaid } from './fees.ts'
 import { at, NodeError, type Receipt } from './node.ts'
 import { doubtOfReceipt } from './second-word.ts'
 import { endOfAsked, endOfNonce } from './nonce-used.ts'
+import { toBeJudged, unresolved } from '../kit/unresolved.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
-import { amountIn, isAsked, loggedTransfer, logIndexOf, parse, type LoggedTransfer } from './transaction.ts'
+import { amountIn, isAsked, loggedTransfer, logIndexOf, parse } from './transaction.ts'
 import type { BroadcastWithdrawal, PaymentStatus } from '../../src/networks/network.ts'
 import { refusedDestination } from '../../src/networks/waiting.ts'
 
@@ -26,29 +27,22 @@ export async function checkStatus(
     ({ raw_transaction, isAsked: isWaiting }) => isWaiting || !isAsked(raw_transaction),
   )
   const standings = new Map((await follow(signed)).map((standing, index) => [signed[index]!, standing]))
-  const statuses: PaymentStatus[] = []
-  for (const withdrawal of withdrawals) {
+  const statusOf = async (withdrawal: BroadcastWithdrawal): Promise<PaymentStatus> => {
     const standing = standings.get(withdrawal)
-    if (standing === undefined) {
-      statuses.push(await endOfAsked(chain, withdrawal))
-      continue
-    }
+    if (standing === undefined) return endOfAsked(chain, withdrawal)
     if (standing.state !== 'MINED') {
       const used = 'isPassed' in standing ? await endOfNonce(db, chain, withdrawal) : undefined
       const { state, isTooCheap } = standing
-      statuses.push(used ?? { state, ...(isTooCheap && { isTooCheap }) })
-      continue
+      return used ?? { state, ...(isTooCheap && { isTooCheap }) }
     }
-    if (!standing.isConfirmed) {
-      const { confirmations } = standing
-      statuses.push({ state: 'MINED', ...(confirmations && { confirmations }) })
-      continue
-    }
-    const { receipt } = standing
+    const { receipt, isConfirmed, confirmations } = standing
+    if (!isConfirmed) return { state: 'MINED', ...(confirmations && { confirmations }) }
     const outcome = await judgeAlone(() => believed(chain, withdrawal, receipt))
     if (outcome.state === 'UNRESOLVED') markStale(receipt)
-    statuses.push(outcome)
+    return outcome
   }
+  const statuses: PaymentStatus[] = []
+  for (const withdrawal of withdrawals) statuses.push(await statusOf(withdrawal))
   return statuses
 }
 
@@ -60,20 +54,15 @@ async function believed(
 ): Promise<PaymentStatus> {
   const outcome = outcomeOf(chain, withdrawal, receipt)
   if (outcome.state !== 'FAILED') return outcome
+  const { byRecipient, ...failed } = outcome
   const reason = await doubtOfReceipt(chain, receipt)
-  const { networkFee, byRecipient, ...failed } = outcome
-  if (reason === undefined) {
-    const { to, data } = parse(withdrawal.raw_transaction)
-    const isTheirs = data === undefined ? await mayRunCode(chain, to, receipt) : byRecipient
-    return { ...failed, ...(networkFee && { networkFee }), ...(isTheirs && { byRecipient: true }) }
+  if (reason !== undefined) {
+    const place = { crypto_tx_hash: receipt.transactionHash, crypto_tx_index: NATIVE_INDEX }
+    return unresolved(reason, { ...place, networkFee: failed.networkFee })
   }
-  return {
-    state: 'UNRESOLVED',
-    reason,
-    crypto_tx_hash: receipt.transactionHash,
-    crypto_tx_index: NATIVE_INDEX,
-    ...(networkFee && { networkFee }),
-  }
+  const { to, data } = parse(withdrawal.raw_transaction)
+  const isTheirs = data === undefined ? await mayRunCode(chain, to, receipt) : byRecipient
+  return { ...failed, ...(isTheirs && { byRecipient: true }) }
 }
 
 /**
@@ -94,13 +83,9 @@ function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Re
     const isFull = hexToBigInt(receipt.gasUsed) >= transaction.gas
     return { state: 'FAILED', refusal, networkFee, ...(isFull && { byRecipient: true }) }
   }
-  const unresolved = (detail: string, transfer?: LoggedTransfer): PaymentStatus => {
-    const crypto_tx_index = transfer === undefined ? NATIVE_INDEX : logIndexOf(transfer.log)
-    const reason = { code: 'UNRESOLVED', detail: `${detail}${RESOLVE}` } as const
-    return { state: 'UNRESOLVED', reason, crypto_tx_hash, crypto_tx_index, networkFee }
-  }
-  if (status !== '0x1')
-    return unresolved(`the receipt of ${crypto_tx_hash} does not say whether it succeeded`)
+  const judged = (detail: string, crypto_tx_index = NATIVE_INDEX): PaymentStatus =>
+    unresolved(toBeJudged(detail), { crypto_tx_hash, crypto_tx_index, networkFee })
+  if (status !== '0x1') return judged(`the receipt of ${crypto_tx_hash} does not say whether it succeeded`)
   const confirmed = (crypto_tx_index: string): PaymentStatus => {
     return { state: 'CONFIRMED', crypto_tx_hash, crypto_tx_index, networkFee }
   }
@@ -108,14 +93,12 @@ function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Re
   const { asset } = withdrawal
   const transfer = loggedTransfer(transaction, receipt)
   if (transfer === undefined)
-    return unresolved(`${crypto_tx_hash} succeeded, and its receipt has no transfer of ${asset}`)
+    return judged(`${crypto_tx_hash} succeeded, and its receipt has no transfer of ${asset}`)
   const asked = amountIn(transaction.data)
-  if (transfer.amount === asked) return confirmed(logIndexOf(transfer.log))
+  const index = logIndexOf(transfer.log)
+  if (transfer.amount === asked) return confirmed(index)
   const text = (units: bigint) => amountText(chain, asset, units)
-  return unresolved(
-    `${asset} delivered ${text(transfer.amount)} of ${text(asked)} by ${crypto_tx_hash}`,
-    transfer,
-  )
+  return judged(`${asset} delivered ${text(transfer.amount)} of ${text(asked)} by ${crypto_tx_hash}`, index)
 }
 
 /**
@@ -134,8 +117,6 @@ async function mayRunCode({ node }: EvmChain, address: Hex, { blockNumber }: Rec
   if (answers.some((answer) => answer instanceof NodeError)) return true
   return codeBefore !== '0x' || code !== '0x' || nonceBefore !== nonce
 }
-
-const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
 
 /** An amount for people. A token that is not configured any more has unknown decimals. */
 const amountText = (chain: EvmChain, asset: string, units: bigint): string =>

@@ -2,6 +2,7 @@ import type { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
 import { getAddress, hexToBigInt } from 'viem/utils'
 import { walletAt, type EvmChain } from './chain.ts'
+import { larger } from '../kit/units.ts'
 import { aboveCeiling, feeMax, feesNow, type Fees } from './fees.ts'
 import { parse, signed, signerAddressOf, type EvmSigner } from './transaction.ts'
 import type { BroadcastWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
@@ -61,8 +62,6 @@ export async function replacement(
   if (value < 0n) return undefined
   return signed(signer, { ...old, value, maxFeePerGas, maxPriorityFeePerGas })
 }
-
-const larger = (a: bigint, b: bigint) => (a > b ? a : b)
 
 /** At least an eighth more. */
 const raised = (fee: bigint) => fee + fee / 8n + 1n

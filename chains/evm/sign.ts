@@ -1,13 +1,14 @@
 import type { Hex } from 'viem'
-import { getAddress, hexToNumber } from 'viem/utils'
+import { getAddress } from 'viem/utils'
 import type { Transaction } from '../../src/db/database.ts'
 import { lanesOf, onChain, transferOf, type EvmChain } from './chain.ts'
 import { estimateGas, type Estimate } from './estimate-gas.ts'
 import { formerLanesOf, gasPriceMaxOf } from './former-wallets.ts'
 import { aboveCeiling, feeMax, feesNow, PLAIN_GAS, type Fees } from './fees.ts'
-import { closeReservation, moneyOf, openReservation, type HotWalletReservation } from './hot-wallet.ts'
+import { moneyOf, openReservation, type HotWalletReservation } from './hot-wallet.ts'
+import { countsAt } from './node.ts'
 import { owedOn, payFrom, type Owed } from '../kit/owed-first.ts'
-import { noncesBetween, readNonce } from './nonces.ts'
+import { noncesBetween, readNonce, writeNonce } from './nonces.ts'
 import { refusesDestination } from './refusals.ts'
 import { addressRefusal } from '../../src/contract/addresses/destination-rules.ts'
 import { refusedAmong } from './reserved.ts'
@@ -88,12 +89,14 @@ async function signFrom(
 async function unknownBefore(tx: Transaction, chain: EvmChain): Promise<WaitingReason | undefined> {
   const open = chain.formerWallets.filter(({ isClosed }) => isClosed !== true)
   if (open.length === 0) return undefined
-  const counts = await chain.node.all<Hex>(
-    open.map(({ address }) => ['eth_getTransactionCount', address, 'latest'] as const),
+  const counts = await countsAt(
+    chain.node,
+    open.map(({ address }) => address),
+    'latest',
   )
   for (const [index, hotWallet] of open.entries()) {
     const { next, acknowledged } = await readNonce(tx, { ...chain, hotWallet })
-    const unknown = noncesBetween(next, hexToNumber(counts[index]!)).filter((one) => !acknowledged.has(one))
+    const unknown = noncesBetween(next, counts[index]!).filter((one) => !acknowledged.has(one))
     if (unknown.length === 0) continue
     const detail =
       `the former wallet ${hotWallet.address} has sent transactions that this database does not know, from nonce ${unknown[0]!} on: ` +
@@ -142,7 +145,7 @@ async function signOnLane(
     const transaction = transactionOf(chain, fees, withdrawal, { ...decision, nonce: reservation.nonce++ })
     signings.push({ outcome: 'SIGNED', ...(await signed(chain.hotWallet, transaction)) })
   }
-  await closeReservation(tx, chain, reservation)
+  await writeNonce(tx, chain, reservation.nonce)
   return signings
 }
 
@@ -161,9 +164,6 @@ const transactionOf = (
   maxPriorityFeePerGas: tip,
 })
 
-/** The decision about a withdrawal: sign it with this much gas, or refuse or defer it with the reason. */
-type Decision = Estimate
-
 /**
  * Decides about each withdrawal, and takes the payments out of the reservation. Gas is estimated first for as many
  * withdrawals as may be signed. Where some of those are deferred or refused after all, a second round estimates all
@@ -173,9 +173,9 @@ type Decision = Estimate
 async function decide(
   lane: Lane,
   { fees, rules: { refused, payOn }, withdrawals }: Parameters<typeof signOnLane>[2],
-): Promise<Decision[]> {
+): Promise<Estimate[]> {
   const { chain, reservation } = lane
-  const decided = new Map<Withdrawal, Decision>(
+  const decided = new Map<Withdrawal, Estimate>(
     withdrawals.flatMap((one) => {
       // A destination may have become refused since the order: a token may have been added to the networks file.
       const { asset, destination_address: address } = one
@@ -188,7 +188,7 @@ async function decide(
   )
   const full = inFlightLimit(chain)
   let places = Math.max(0, chain.maxInFlight - reservation.inFlight)
-  let decisions: Decision[] = []
+  let decisions: Estimate[] = []
   for (const isSecondRound of [false, true]) {
     const tentative = new Map(reservation.spendable)
     let estimates = isSecondRound ? Infinity : places
@@ -198,7 +198,7 @@ async function decide(
     })
     const candidates = withdrawals.filter((_, index) => reasons[index] === undefined)
     const estimated = await estimateGas(chain, reservation, fees, candidates)
-    decisions = inOrder(withdrawals, (withdrawal, index): Decision => {
+    decisions = inOrder(withdrawals, (withdrawal, index): Estimate => {
       const estimate = estimated.get(withdrawal)
       if (estimate === undefined) return reasons[index]!
       if ('outcome' in estimate) return estimate

@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import type { Database, Queryable } from '../../src/db/database.ts'
-import { at, headOf, isSyncing, type Block, type Receipt } from './node.ts'
+import { at, countAt, headOf, isSyncing, type Block, type Receipt } from './node.ts'
 import { REBROADCAST_MAX, send } from './broadcast.ts'
 import { walletsOf, type EvmChain } from './chain.ts'
 import { noncesBetween } from './nonces.ts'
@@ -11,6 +11,7 @@ import type { EndedTransaction } from '../../src/networks/network.ts'
 import type { TakenBack } from '../../src/networks/wallet-status.ts'
 import { freeWhatHasEnded, selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
+import { hashesOf } from '../kit/nonce-used.ts'
 import { endedTopUpsIn } from '../kit/sweeps.ts'
 
 /**
@@ -88,22 +89,17 @@ export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promi
 /** The nonces that the database has as used and the chain as free, without those of transactions under way. */
 async function lostNonces(db: Database, chain: EvmChain): Promise<number[]> {
   const { address } = chain.hotWallet
-  const used = async () => {
-    const { rows } = await db.query<{ next_nonce: string }>(
-      'select next_nonce from evm_nonces where network = $1 and address = $2',
-      [chain.network, address],
-    )
-    return Number(rows[0]?.next_nonce ?? 0)
-  }
-  const mined = async () =>
-    Number(hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', address, 'latest')))
+  const { rows } = await db.query<{ next_nonce: string }>(
+    'select next_nonce from evm_nonces where network = $1 and address = $2',
+    [chain.network, address],
+  )
   // Most of the time nothing is lost or under way, and these two numbers are enough.
-  const next = await used()
-  if ((await mined()) >= next) return []
+  const next = Number(rows[0]?.next_nonce ?? 0)
+  if ((await countAt(chain.node, address, 'latest')) >= next) return []
   // The count comes second: a transaction that is mined in between is under way, or already in the count.
   const underWay = await underWayOf(db, chain)
   const nonces = new Set(underWay.map(({ raw_transaction }) => parse(raw_transaction).nonce))
-  const first = await mined()
+  const first = await countAt(chain.node, address, 'latest')
   return noncesBetween(first, next).filter((nonce) => !nonces.has(nonce))
 }
 
@@ -141,10 +137,10 @@ export async function transactionsOf(
   if (nonces.length === 0) return []
   const wanted = new Set(nonces)
   const found = new Map<number, LostTransaction>()
-  for (const endedAfter of [endedWithdrawals, endedTopUps]) {
+  for (const ended of [ENDED_WITHDRAWALS, ENDED_TOP_UPS]) {
     let before: string | null = null
     for (let looked = 0; looked < READ_MAX && found.size < wanted.size; looked += PAYMENTS_PAGE) {
-      const page: (Candidate & { created_at: string })[] = await endedAfter(db, chain, before)
+      const page: (Candidate & { created_at: string })[] = await endedBefore(db, chain, ended, before)
       const lost = page.filter(({ raw_transaction: raw }) => isOurs(raw) && wanted.has(parse(raw).nonce))
       for (const transaction of await signedBy(chain.hotWallet.address, lost)) {
         const { nonce } = parse(transaction.raw_transaction)
@@ -157,29 +153,21 @@ export async function transactionsOf(
   return nonces.map((nonce) => found.get(nonce) ?? { nonce, raw_transaction: undefined })
 }
 
+const ENDED_WITHDRAWALS = `
+  select customer_id, transfer_id, null as address, crypto_tx_hash, raw_transaction, created_at
+  from outgoing_transfers
+  where state = 'DONE' and raw_transaction is not null`
+
+const ENDED_TOP_UPS = `
+  select customer_id, null as transfer_id, address, crypto_tx_hash, raw_transaction, created_at
+  from sweeps
+  where kind = 'TOP_UP' and state in ('DONE', 'FAILED')`
+
 // The network's name is a literal, as in the partial indexes. Rows of a page's last microsecond are read again: none is
 // missed.
-async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: string | null) {
+async function endedBefore(db: Queryable, { network }: EvmChain, ended: string, before: string | null) {
   const { rows } = await db.query<Candidate & { created_at: string }>(
-    `
-    select customer_id, transfer_id, null as address, crypto_tx_hash, raw_transaction, created_at
-    from outgoing_transfers
-    where network = '${network}' and state = 'DONE' and raw_transaction is not null
-      and ($1::timestamptz is null or created_at <= $1)
-    order by created_at desc
-    limit ${PAYMENTS_PAGE}`,
-    [before],
-  )
-  return rows
-}
-
-async function endedTopUps(db: Queryable, { network }: EvmChain, before: string | null) {
-  const { rows } = await db.query<Candidate & { created_at: string }>(
-    `
-    select customer_id, null as transfer_id, address, crypto_tx_hash, raw_transaction, created_at
-    from sweeps
-    where network = '${network}' and kind = 'TOP_UP' and state in ('DONE', 'FAILED')
-      and ($1::timestamptz is null or created_at <= $1)
+    `${ended} and network = '${network}' and ($1::timestamptz is null or created_at <= $1)
     order by created_at desc
     limit ${PAYMENTS_PAGE}`,
     [before],
@@ -203,14 +191,9 @@ async function lostOf(
   if (transfer?.status !== 'COMPLETED')
     return { nonce, crypto_tx_hash, transfer_id, refunded: true, raw_transaction: undefined }
   // A transaction that it had replaced may be the mined one.
-  if (transfer.raw_transaction !== null)
-    return {
-      nonce,
-      crypto_tx_hash: transfer.crypto_tx_hash!,
-      transfer_id,
-      raw_transaction: transfer.raw_transaction,
-    }
-  return { nonce, crypto_tx_hash, transfer_id, raw_transaction }
+  const { raw_transaction: mined } = transfer
+  if (mined === null) return { nonce, crypto_tx_hash, transfer_id, raw_transaction }
+  return { nonce, crypto_tx_hash: transfer.crypto_tx_hash!, transfer_id, raw_transaction: mined }
 }
 
 /** Why signing is blocked after nonces that the chain has lost. */
@@ -242,11 +225,11 @@ export function lostReason([first, ...others]: readonly TakenBack[]): string {
  */
 export async function resend(chain: EvmChain, ended: EndedTransaction): Promise<void> {
   await chain.ready()
-  const { raw_transaction, crypto_tx_hash, replaced } = ended
+  const { raw_transaction, crypto_tx_hash } = ended
   const [syncing] = await chain.node.each<unknown>([['eth_syncing']])
   if (isSyncing(syncing))
     throw new NodeFailure('the node is catching up with its chain: it cannot tell what the chain has')
-  for (const hash of [crypto_tx_hash, ...replaced]) {
+  for (const hash of hashesOf(ended)) {
     const block = await canonicalBlockOf(chain, hash as Hex)
     if (block !== undefined) throw new Error(`the chain has ${hash} in block ${block}`)
     const known = await chain.node.call<{ blockHash: Hex | null } | null>('eth_getTransactionByHash', hash)
@@ -256,8 +239,7 @@ export async function resend(chain: EvmChain, ended: EndedTransaction): Promise<
   const { nonce } = parse(raw_transaction)
   const sender = await signerAddressOf(raw_transaction)
   const block = await headOf(chain.node)
-  const mined = hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', sender, at(block)))
-  if (mined > BigInt(nonce))
+  if ((await countAt(chain.node, sender, block)) > nonce)
     throw new Error(
       `another transaction of ${sender} has nonce ${nonce}, so that ${crypto_tx_hash} can never be made: look for it in an explorer`,
     )

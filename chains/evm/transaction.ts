@@ -47,9 +47,6 @@ export interface Sent extends SignedTransaction {
   replaced: string[]
 }
 
-/** The hash of a stored transaction, and of every transaction that it replaced. */
-export const hashesOf = ({ crypto_tx_hash, replaced }: Sent) => [crypto_tx_hash, ...replaced]
-
 /** Signs, and compares the signed bytes with the transaction: the signer may be another machine. */
 export async function signed(signer: EvmSigner, transaction: EvmTransaction): Promise<SignedTransaction> {
   if (signer.isRemote) {
@@ -156,7 +153,7 @@ const topicOf = (address: Hex): Hex => `0x${'0'.repeat(24)}${address.slice(2).to
 export const addressIn = (topic: Hex): Hex => getAddress(`0x${topic.slice(-40)}`)
 
 /** The log that a token's contract wrote for a transfer, and the amount in it, in units of the chain. */
-export interface LoggedTransfer {
+interface LoggedTransfer {
   log: EventLog
   amount: bigint
 }

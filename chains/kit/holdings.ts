@@ -5,17 +5,17 @@ import { givenAmong, type AreGiven } from '../../src/networks/given-addresses.ts
 /** What deposit addresses hold, as `address_holdings` records it. */
 
 /**
- * Marks a balance to be read again: the chain has none where this database has one, as after a sweep that a restored
- * database does not know.
+ * Marks a balance to be read again, or all of an address: a sweep has ended, or the chain has none where this database has
+ * one, as after a sweep that a restored database does not know.
  */
 export async function markStale(
   db: Queryable,
   { network }: { network: string },
-  { customer_id, address, asset }: { customer_id: string; address: string; asset: string },
+  { customer_id, address, asset }: { customer_id: string; address: string; asset?: string | undefined },
 ): Promise<void> {
   await db.query(
     `update address_holdings set stale_at = (select clock_timestamp())
-     where customer_id = $1 and network = $2 and address = $3 and asset = $4`,
+     where customer_id = $1 and network = $2 and address = $3 and ($4::text is null or asset = $4)`,
     [customer_id, network, address, asset],
   )
 }

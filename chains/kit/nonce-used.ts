@@ -6,6 +6,12 @@ import type { WaitingReason } from '../../src/networks/waiting.ts'
 
 /** Signed bytes whose nonce, or number, another transaction has used. A "not found" is never evidence of that. */
 
+/** The hash of a stored transaction, and of every transaction that it replaced on its nonce. */
+export const hashesOf = ({ crypto_tx_hash, replaced }: { crypto_tx_hash: string; replaced: string[] }) => [
+  crypto_tx_hash,
+  ...replaced,
+]
+
 /** How long until it is asked again: a node rarely shows another transaction a moment later. */
 const RECHECK_MS = 30_000
 

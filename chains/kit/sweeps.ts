@@ -6,6 +6,7 @@ import {
   type Transaction,
 } from '../../src/db/database.ts'
 import { RecordFailure } from '../../src/db/each-alone.ts'
+import { markStale } from './holdings.ts'
 import { newId, readClock } from '../../src/db/ids.ts'
 import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
 import type { EndedTopUps, SignedTransaction } from '../../src/networks/network.ts'
@@ -202,12 +203,7 @@ export async function endSweep(
       [customer_id, id, state, hash, networkFee.amount, amount, auditBlock?.toString(), sweep.state],
     )
     if (rowCount === 0) return false
-    await tx.query(
-      `
-      update address_holdings set stale_at = (select clock_timestamp())
-      where customer_id = $1 and network = $2 and address = $3 and ($4::text is null or asset = $4)`,
-      [customer_id, network, address, asset],
-    )
+    await markStale(tx, { network }, { customer_id, address, asset })
     if (state !== 'VOID') await post(tx, { customer_id, id, network, networkFee })
     return true
   })

@@ -7,7 +7,6 @@ import { NONCE_BYTES, SYSTEM, TOKEN, TOKEN_2022 } from './instructions.ts'
 /** Accounts as the node has them at the newest finalized slot, decoded. */
 
 export interface Account {
-  address: Address
   lamports: bigint
   owner: Address
   executable: boolean
@@ -15,11 +14,9 @@ export interface Account {
   data: Buffer
 }
 
-/** Accounts, and of which slot each is. */
 export interface Accounts {
   /** The lowest slot of the answers. Up to 100 accounts are of one. */
   slot: bigint
-  slotOf(address: Address): bigint
   get(address: Address): Account | undefined
 }
 
@@ -38,7 +35,6 @@ interface Reply {
 export async function readAccounts(rpc: SolanaRpc, addresses: readonly Address[]): Promise<Accounts> {
   const wanted = [...new Set(addresses)]
   const found = new Map<Address, Account>()
-  const slots = new Map<Address, bigint>()
   let lowest: bigint | undefined
   for (let start = 0; start < wanted.length; start += ACCOUNTS_MAX) {
     const addresses = wanted.slice(start, start + ACCOUNTS_MAX)
@@ -52,24 +48,16 @@ export async function readAccounts(rpc: SolanaRpc, addresses: readonly Address[]
     if (lowest === undefined || slot < lowest) lowest = slot
     for (const [index, read] of value.entries()) {
       const address = addresses[index]!
-      slots.set(address, slot)
       if (read === null) continue
-      const data = Buffer.from(read.data[0], 'base64')
-      const lamports = BigInt(read.lamports)
       found.set(address, {
-        address,
-        lamports,
+        lamports: BigInt(read.lamports),
         owner: read.owner as Address,
         executable: read.executable,
-        data,
+        data: Buffer.from(read.data[0], 'base64'),
       })
     }
   }
-  return {
-    slot: lowest ?? 0n,
-    slotOf: (address) => slots.get(address) ?? 0n,
-    get: (address) => found.get(address),
-  }
+  return { slot: lowest ?? 0n, get: (address) => found.get(address) }
 }
 
 const addressAt = (data: Buffer, offset: number) =>
@@ -82,6 +70,23 @@ export function nonceOf(account: Account | undefined, wallet: Address): string |
   const isInitialized = account.data.readUInt32LE(4) === 1
   return isInitialized && addressAt(account.data, 8) === wallet ? addressAt(account.data, 40) : undefined
 }
+
+/** The wallet and the value of its nonce account that a transaction uses up. */
+export interface NonceUse {
+  from: Address
+  nonceAccount: Address
+  nonce: string
+}
+
+/** Whether a nonce has moved. While it has its value, or the node shows no account, what was signed on it may be made yet. */
+export function hasMoved(accounts: Accounts, { from, nonceAccount, nonce }: NonceUse): boolean {
+  const value = nonceOf(accounts.get(nonceAccount), from)
+  return value !== undefined && value !== nonce
+}
+
+/** Reads whether a nonce has moved. */
+export const readHasMoved = async (rpc: SolanaRpc, use: NonceUse): Promise<boolean> =>
+  hasMoved(await readAccounts(rpc, [use.nonceAccount]), use)
 
 export const isTokenProgram = (program: Address): boolean => program === TOKEN || program === TOKEN_2022
 

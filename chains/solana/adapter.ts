@@ -3,19 +3,16 @@ import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
 import type { Database } from '../../src/db/database.ts'
 import { plainRpc } from '../kit/json-rpc.ts'
 import { witnessesOf, type SecondNodes } from '../kit/second-word.ts'
-import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import { overNodes } from '../kit/nodes.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
-import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import { addressGiver } from './asked-addresses.ts'
 import { chainFacts, GAS_ASSET, mintsOf, solanaSweepWorth, type SolanaChain } from './chain.ts'
 import { scanBlocks, verifyDeposits } from './deposit-checks.ts'
 import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, newestSlot } from './deposit-scan.ts'
 import { refusesDestination } from './destinations.ts'
-import type { SolanaSigner } from './keys.ts'
-import { least } from './fees.ts'
+import { smaller } from '../kit/units.ts'
 import { makeLanes } from './make-lanes.ts'
 import { lookAt, status } from './network-status.ts'
 import { claimTransaction, movedBy } from './operators.ts'
@@ -23,33 +20,28 @@ import { checkStatus, usedBy } from './payment-status.ts'
 import { broadcast, estimateFee, replace } from './send.ts'
 import { PAYMENTS_MAX, sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
-import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
+
+/** What the parts of the adapter take as it is configured. */
+type Given = Pick<SolanaChain, 'mode' | 'hotWallet' | 'withdrawals' | 'areGiven'>
 
 /** The node, the key and the limits. */
-export interface SolanaConfig extends SweepWorthConfig {
+export interface SolanaConfig extends SweepWorthConfig, Given {
   /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
   rpcUrl: string
   /** Second, independent nodes, of which as many must agree, by default all: without their word no payment is refunded. */
   verifyRpcUrl?: SecondNodes['rpcUrl'] | undefined
   verifyQuorum?: number | undefined
-  /** Pays every withdrawal. */
-  hotWallet: SolanaSigner
   /** The most that a payment costs, a decimal string of SOL; the rent of a recipient's account comes on top. */
   feeCeiling: string
   /** The least that a payment offers, a decimal string of SOL; by default `FEE_FLOOR`, or the ceiling where that is less. */
   feeFloor?: string | undefined
-  /** Nonce accounts: as many payments are under way at a time. */
   lanes?: number | undefined
   /** Derives deposit addresses and signs for them, or vouches for those that a worker derives. Without it there are none. */
   depositKey?: DepositKey | undefined
-  /** Tells which deposit addresses are swept and count as custody. By default all in the database. */
-  areGiven?: AreGiven | undefined
   /** Mints by asset, instead of the catalogue's: for test networks. */
   mints?: Record<string, string> | undefined
-  mode: Mode
   pollMs?: number
   stuckAfterMs?: number
-  withdrawals: WithdrawalReader
 }
 
 const POLL_MS = 2_000
@@ -69,23 +61,16 @@ const lamportsIn = (amount: string): bigint => parseAmount(amount, decimalsOf(GA
 export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapter {
   const rpc = plainRpc(config.rpcUrl)
   const mints = mintsOf(config.mints ?? {})
-  const { depositKey, verifyRpcUrl: rpcUrl } = config
+  const { mode, hotWallet, withdrawals, areGiven, depositKey, verifyRpcUrl: rpcUrl } = config
   const feeCeiling = lamportsIn(config.feeCeiling)
   const depositKeys = depositKey && 'mnemonic' in depositKey ? depositKeysOf(depositKey.mnemonic) : undefined
   const chain: SolanaChain = {
-    mode: config.mode,
-    rpc,
+    ...{ mode, rpc, hotWallet, withdrawals, mints, feeCeiling, depositKeys, areGiven },
     second: rpcUrl === undefined ? rpcUrl : witnessesOf({ rpcUrl, quorum: config.verifyQuorum }, plainRpc),
-    hotWallet: config.hotWallet,
-    mints,
-    feeCeiling,
-    feeFloor: config.feeFloor === undefined ? least(FEE_FLOOR, feeCeiling) : lamportsIn(config.feeFloor),
+    feeFloor: config.feeFloor === undefined ? smaller(FEE_FLOOR, feeCeiling) : lamportsIn(config.feeFloor),
     lanes: config.lanes ?? LANES,
-    withdrawals: config.withdrawals,
-    depositKeys,
-    areGiven: config.areGiven,
     sweepWorth: solanaSweepWorth(config),
-    ...chainFacts(rpc, mints, config.mode, db),
+    ...chainFacts(rpc, mints, mode, db),
   }
   const scanDeposits = depositReader(db, chain)
   const adapter: NetworkAdapter = {

@@ -2,15 +2,16 @@ import { address, type Address } from '@solana/addresses'
 import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import { ASSETS, decimalsOf, findAsset, NETWORKS } from '../../src/contract/assets/catalogue.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import { checkedOnce, requireGenesis } from '../../src/networks/genesis.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
-import { WrongChain } from '../../src/networks/chain-of-mode.ts'
 import type { Witnesses } from '../kit/second-word.ts'
+import type { Mode } from '../../src/networks/chain-of-mode.ts'
+import { requireChainOfMode } from '../kit/chain-of-mode.ts'
 import { mintOf, readAccounts } from './accounts.ts'
 import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import { sweepWorthOf, type SweepWorth, type SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
 import type { SolanaDepositKeys } from './deposit-keys.ts'
+import { NONCE_BYTES, TOKEN_2022 } from './instructions.ts'
 import type { SolanaSigner } from './keys.ts'
 import type { SolanaRpc } from './node.ts'
 import type { TokenOf } from './transaction.ts'
@@ -40,17 +41,19 @@ export interface SolanaChain {
   rpc: SolanaRpc
   /** Second, independent nodes, which must agree that a payment has failed. */
   second: Witnesses<SolanaRpc> | undefined
+  /** Pays every withdrawal. */
   hotWallet: SolanaSigner
   mints: ReadonlyMap<string, Address>
   /** The most that a payment costs, in lamports, without rent. */
   feeCeiling: bigint
   /** The least that a payment offers, in lamports. */
   feeFloor: bigint
+  /** Nonce accounts: as many payments are under way at a time. */
   lanes: number
   withdrawals: WithdrawalReader
   /** Derives deposit addresses, and signs for them; absent in a process without the words. */
   depositKeys?: SolanaDepositKeys | undefined
-  /** Tells which deposit addresses were given out; absent where all in the database count. */
+  /** Tells which deposit addresses are swept and count as custody; absent where all in the database do. */
   areGiven?: AreGiven | undefined
   /** When a deposit address is worth sweeping. */
   sweepWorth: SweepWorth
@@ -76,7 +79,6 @@ export function mintsOf(named: Readonly<Record<string, string>>): Map<string, Ad
 const PLAIN_ACCOUNT_BYTES = 165
 /** A token account of Token-2022 with what its mint's extensions add. */
 const EXTENDED_ACCOUNT_BYTES = 300
-const NONCE_BYTES = 80
 
 /** Checks a node's chain once, and again after `markStale`. Concurrent callers share the check. */
 export function chainFacts(
@@ -94,8 +96,7 @@ export function chainFacts(
     )
     const [rentOfWallet, rentOfNonce, plain, extended] = rents as [bigint, bigint, bigint, bigint]
     const tokens = await readTokens(rpc, mints)
-    const rentOfToken = (program: Address) =>
-      program === 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb' ? extended : plain
+    const rentOfToken = (program: Address) => (program === TOKEN_2022 ? extended : plain)
     return { tokens, rentOfWallet, rentOfNonce, rentOfToken }
   })
   return { facts: () => check.get(), markStale: () => check.markStale() }
@@ -103,12 +104,7 @@ export function chainFacts(
 
 async function requireChain(rpc: SolanaRpc, mode: Mode, db: Database): Promise<void> {
   const genesis = await rpc.call<string>('getGenesisHash')
-  if ((genesis === MAIN_GENESIS) !== (mode === 'live'))
-    throw new WrongChain(
-      mode === 'live'
-        ? `the node of ${NETWORK} is on a test network, and live mode needs the main network`
-        : `the node of ${NETWORK} is on the main network, and a sandbox's money is invented: connect a test network`,
-    )
+  requireChainOfMode(NETWORK, mode, genesis === MAIN_GENESIS ? undefined : 'a test network')
   await requireGenesis(db, NETWORK, genesis)
 }
 

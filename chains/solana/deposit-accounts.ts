@@ -29,6 +29,10 @@ export function accountOf(tokens: Tokens, address: Address, asset: string): Addr
   return token && associatedOf(address, token.mint, token.program)
 }
 
+/** The asset of a transfer: SOL has no mint. Undefined for a token that is none of ours. */
+export const assetOf = (tokens: Tokens, mint: string | undefined): string | undefined =>
+  mint === undefined ? GAS_ASSET : [...tokens].find(([, token]) => token.mint === mint)?.[0]
+
 /** The assets whose accounts are read: SOL, and the tokens that the node has. */
 export const assetsOf = (tokens: Tokens): string[] => [GAS_ASSET, ...tokens.keys()]
 

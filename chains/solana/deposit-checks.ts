@@ -1,11 +1,12 @@
 import type { Address } from '@solana/addresses'
 import type { Database } from '../../src/db/database.ts'
 import type { DepositVerdict, FoundDeposit } from '../../src/networks/found-deposits.ts'
+import { onceForEach } from '../kit/once-for-each.ts'
+import { larger } from '../kit/units.ts'
 import { verdictOf, wordOf, type SecondWord } from '../kit/second-word.ts'
 import { offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { accountOf } from './deposit-accounts.ts'
 import { balancesOf, depositsAmong, movesAt, movesIn, newestSlot } from './deposit-scan.ts'
-import { larger } from './fees.ts'
 import { blockAt, finalizedSlots, madeTransaction, type MadeTransaction, type SolanaRpc } from './node.ts'
 
 /** Checks found deposits against another node, and reads blocks again for an operator. */
@@ -22,30 +23,36 @@ export async function verifyDeposits(
   found: readonly FoundDeposit[],
 ): Promise<DepositVerdict[]> {
   const { tokens } = await chain.facts()
-  // A transaction that pays many is asked for once.
-  const asked = new Map<string, Promise<MadeTransaction | undefined>>()
+  const show = onceForEach(
+    ({ field, hash }: Asked) => `${field} ${hash}`,
+    ({ node, hash }) => madeTransaction(node, hash),
+  )
   const verdicts: DepositVerdict[] = []
   for (let start = 0; start < found.length; start += AT_ONCE)
     verdicts.push(
       ...(await Promise.all(
-        found.slice(start, start + AT_ONCE).map((deposit) => verdictOn(chain, tokens, asked, deposit)),
+        found.slice(start, start + AT_ONCE).map((deposit) => verdictOn(chain, tokens, show, deposit)),
       )),
     )
   return verdicts
 }
 
+/** A node, by the field that names it, and what it is asked about. */
+interface Asked {
+  node: SolanaRpc
+  field: string
+  hash: string
+}
+
 async function verdictOn(
   chain: SolanaChain,
   tokens: Facts['tokens'],
-  asked: Map<string, Promise<MadeTransaction | undefined>>,
+  show: (asked: Asked) => Promise<MadeTransaction | undefined>,
   deposit: FoundDeposit,
 ): Promise<DepositVerdict> {
   const { crypto_tx_hash: hash, asset, amount } = deposit
   const ask = async (node: SolanaRpc, field = ''): Promise<SecondWord> => {
-    const place = `${field} ${hash}`
-    const question = asked.get(place) ?? madeTransaction(node, hash)
-    asked.set(place, question)
-    const made = await question
+    const made = await show({ node, field, hash })
     if (made === undefined) return { waits: `has no finalized transaction ${hash}` }
     const address = deposit.address as Address
     const account = accountOf(tokens, address, asset)

@@ -7,7 +7,7 @@ import { addressAnswerer } from './asked-addresses.ts'
 import { GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from './chain.ts'
 import { keepHeld, placesAmong, readStale, type Held, type Place } from './deposit-accounts.ts'
 import { blocksAfter, type Balances, type MadeTransaction } from './node.ts'
-import { parse } from './transaction.ts'
+import { parseSigned } from './transaction.ts'
 
 /**
  * Reads the finalized blocks one after the other, and in them what deposit addresses have got: what that costs does not grow with
@@ -89,9 +89,7 @@ interface Move {
 
 /** The balances of a transaction that was asked for alone. Throws an Error where its bytes are not signed. */
 export function balancesOf(made: MadeTransaction, hash: string): Balances {
-  const shown = parse(made.raw)
-  if (shown.hash !== hash || !shown.isSigned)
-    throw new Error(`the node's answer for ${hash} is not signed as ${hash}`)
+  const shown = parseSigned(made.raw, hash)
   return {
     ...made,
     hash,

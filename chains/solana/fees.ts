@@ -1,6 +1,6 @@
 import type { Instruction } from '@solana/kit'
-import type { SolanaChain } from './chain.ts'
-import { lamportsText, GAS_ASSET } from './chain.ts'
+import { GAS_ASSET, lamportsText, type SolanaChain } from './chain.ts'
+import { larger, smaller } from '../kit/units.ts'
 import type { TransactionError } from './node.ts'
 import type { BroadcastWithdrawal } from '../../src/networks/network.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
@@ -20,7 +20,7 @@ export async function unitPriceNow({ rpc }: SolanaChain): Promise<bigint> {
 
 /** The price that so many payments offer together where the node says that a unit costs this: within floor and ceiling. */
 export const priceFor = (chain: SolanaChain, usual: bigint, limit: number, payments = 1): bigint =>
-  least(larger(usual, priceWithin(chain.feeFloor, limit)), priceMax(chain, limit, payments))
+  smaller(larger(usual, priceWithin(chain.feeFloor, limit)), priceMax(chain, limit, payments))
 
 /** Compute units of a payment that was not simulated, with room: making an account takes the most. */
 export const UNITS_TYPICAL = 60_000
@@ -44,15 +44,12 @@ export async function simulate(
 }
 
 /** The reason why nothing can be signed at this price; undefined where it is within the ceiling. */
-export const aboveCeiling = ({ feeCeiling }: SolanaChain, price: bigint): string | undefined => {
+export function aboveCeiling({ feeCeiling }: SolanaChain, price: bigint): WaitingReason | undefined {
   const fee = feeOf({ unitPrice: price, unitLimit: UNITS_TYPICAL })
-  return fee > feeCeiling
-    ? `a payment costs ${lamportsText(fee)} ${GAS_ASSET}, the ceiling is ${lamportsText(feeCeiling)}`
-    : undefined
+  if (fee <= feeCeiling) return undefined
+  const detail = `a payment costs ${lamportsText(fee)} ${GAS_ASSET}, the ceiling is ${lamportsText(feeCeiling)}`
+  return { code: 'FEE_ABOVE_CEILING', detail }
 }
-
-export const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
-export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 export const priceMax = ({ feeCeiling }: SolanaChain, limit: number, payments: number): bigint =>
   priceWithin(BigInt(payments) * feeCeiling, limit)

@@ -7,7 +7,7 @@ import {
   isOffCurveAddress,
   type Address,
 } from '@solana/addresses'
-import { AccountRole, type Instruction } from '@solana/kit'
+import { AccountRole, getU32Encoder, getU64Encoder, type Instruction } from '@solana/kit'
 
 /**
  * The few instructions that payments take, as their programs define them. The clients of the programs have hundreds more.
@@ -23,16 +23,8 @@ const RECENT_BLOCKHASHES = address('SysvarRecentB1ockHashes11111111111111111111'
 const RENT = address('SysvarRent111111111111111111111111111111111')
 
 const bytesOf = (account: Address): Buffer => Buffer.from(getAddressEncoder().encode(account))
-const u32 = (value: number) => {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32LE(value)
-  return bytes
-}
-const u64 = (value: bigint) => {
-  const bytes = Buffer.alloc(8)
-  bytes.writeBigUInt64LE(value)
-  return bytes
-}
+const u32 = (value: number) => getU32Encoder().encode(value) as Uint8Array
+const u64 = (value: bigint) => getU64Encoder().encode(value) as Uint8Array
 
 /** The numbers of the instructions, as their data begins. */
 export const TRANSFER = 2

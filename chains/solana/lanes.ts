@@ -1,5 +1,6 @@
 import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
+import { arraysOf } from '../../src/db/rows.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
 import { unknownSpends, unrecordedAmong } from '../kit/unknown-spends.ts'
 import { nonceOf, type Accounts } from './accounts.ts'
@@ -17,29 +18,29 @@ import { parse, type ParsedPayment } from './transaction.ts'
 /** Most lanes: they are read together with the hot wallet's own accounts, at one slot. */
 const LANES_MAX = 64
 
-const seedOf = (lane: number) => `bursar-nonce-${lane}`
+type OfWallet = Pick<SolanaChain, 'hotWallet'>
+
+/** The accounts that a wallet makes with seeds of this name. */
+const accountsOf = ({ hotWallet }: OfWallet, name: string, count: number) =>
+  Array.from({ length: count }, (_, lane) => {
+    const seed = `bursar-${name}-${lane}`
+    return { seed, account: addressWithSeed(hotWallet.address, seed) }
+  })
 
 /**
  * All nonce accounts that a wallet may ever have had, by its address alone: they need no keys and no settings. Only those
  * with `signs` are made and used; the others may have been, with a higher `lanes`.
  */
-export const laneAccounts = ({ hotWallet, lanes }: Pick<SolanaChain, 'hotWallet' | 'lanes'>) =>
-  Array.from({ length: LANES_MAX }, (_, lane) => {
-    const seed = seedOf(lane)
-    return { seed, account: addressWithSeed(hotWallet.address, seed), signs: lane < lanes }
-  })
+export const laneAccounts = (chain: OfWallet & Pick<SolanaChain, 'lanes'>) =>
+  accountsOf(chain, 'nonce', LANES_MAX).map((made, lane) => ({ ...made, signs: lane < chain.lanes }))
 
 /** Lanes for sweeps alone: they delay no withdrawal, and one that is not known stops none, since it can have paid none. */
 export const SWEEP_LANES = 24
 
 /** The nonce accounts of sweeps, as `laneAccounts` are those of payments. */
-export const sweepAccounts = ({ hotWallet }: Pick<SolanaChain, 'hotWallet'>) =>
-  Array.from({ length: SWEEP_LANES }, (_, lane) => {
-    const seed = `bursar-sweep-${lane}`
-    return { seed, account: addressWithSeed(hotWallet.address, seed) }
-  })
+export const sweepAccounts = (chain: OfWallet) => accountsOf(chain, 'sweep', SWEEP_LANES)
 
-export const nonceAccounts = (chain: Pick<SolanaChain, 'hotWallet' | 'lanes'>): Address[] =>
+export const nonceAccounts = (chain: OfWallet & Pick<SolanaChain, 'lanes'>): Address[] =>
   [...laneAccounts(chain), ...sweepAccounts(chain)].map(({ account }) => account)
 
 /** The nonce accounts on record. */
@@ -76,10 +77,23 @@ interface LaneRow {
 }
 
 /** A nonce account with its value. */
-interface Lane {
+export interface Lane {
   nonceAccount: Address
   nonce: string
 }
+
+type LockedLane = Lane & { row: LaneRow }
+
+/** Those of these accounts that are nonce accounts of the wallet, with their values. */
+export const lanesIn = <Named extends { account: Address }>(
+  { hotWallet }: OfWallet,
+  accounts: Accounts,
+  named: readonly Named[],
+): (Named & Lane)[] =>
+  named.flatMap((lane) => {
+    const nonce = nonceOf(accounts.get(lane.account), hotWallet.address)
+    return nonce === undefined ? [] : [{ ...lane, nonceAccount: lane.account, nonce }]
+  })
 
 /**
  * Locks the lanes until the transaction ends, and says which of them may sign. `open` are the payments under way. A lane whose
@@ -92,34 +106,31 @@ export async function openLanes(
   accounts: Accounts,
   open: readonly ParsedPayment[],
 ): Promise<OpenLanes> {
-  const values = laneAccounts(chain).flatMap(({ account, signs }) => {
-    const nonce = nonceOf(accounts.get(account), chain.hotWallet.address)
-    return nonce === undefined ? [] : [{ nonceAccount: account, nonce, signs }]
-  })
+  const values = lanesIn(chain, accounts, laneAccounts(chain))
   const rows = await lockLanes(
     tx,
     values.map(({ nonceAccount }) => nonceAccount),
   )
   const isInFlight = ({ nonceAccount, nonce }: Lane) =>
     open.some((payment) => payment.nonceAccount === nonceAccount && payment.nonce === nonce)
-  const idle = values.filter((lane) => !isInFlight(lane))
+  const idle = values
+    .filter((lane) => !isInFlight(lane))
+    .map((lane) => ({ ...lane, row: rows.get(lane.nonceAccount)! }))
   const lanes: OpenLanes = {
     free: [],
     inFlight: values.length - idle.length,
     lagging: undefined,
     blocked: undefined,
   }
-  const changed = idle.filter(({ nonceAccount, nonce }) => rows.get(nonceAccount)!.checked_nonce !== nonce)
-  const moved = await movedByOthers(tx, chain, rows, changed)
+  const changed = idle.filter(({ row, nonce }) => row.checked_nonce !== nonce)
+  const moved = await movedByOthers(tx, chain, changed)
   const touching = await Promise.all(
-    moved.map(({ nonceAccount }) =>
-      signaturesOf(chain.rpc, nonceAccount, rows.get(nonceAccount)!.checked_signature, PAGES_MAX),
-    ),
+    moved.map(({ row }) => signaturesOf(chain.rpc, row.nonce_account, row.checked_signature, PAGES_MAX)),
   )
-  for (const [index, { nonceAccount, nonce }] of moved.entries())
-    lanes.blocked ??= await unknownSpend(tx, chain, rows.get(nonceAccount)!, nonce, touching[index])
-  for (const { nonceAccount, nonce, signs } of idle) {
-    const lag = usedBefore(rows.get(nonceAccount)!, nonce)
+  for (const [index, { row, nonce }] of moved.entries())
+    lanes.blocked ??= await unknownSpend(tx, chain, row, nonce, touching[index])
+  for (const { nonceAccount, nonce, signs, row } of idle) {
+    const lag = usedBefore(row, nonce)
     lanes.lagging ??= lag
     if (lag === undefined && signs) lanes.free.push({ nonceAccount, nonce })
   }
@@ -133,10 +144,9 @@ export async function openLanes(
 async function movedByOthers(
   tx: Transaction,
   { rpc }: SolanaChain,
-  rows: ReadonlyMap<string, LaneRow>,
-  changed: readonly Lane[],
-): Promise<Lane[]> {
-  const own = changed.flatMap(({ nonceAccount }) => rows.get(nonceAccount)!.used_by)
+  changed: readonly LockedLane[],
+): Promise<LockedLane[]> {
+  const own = changed.flatMap(({ row }) => row.used_by)
   const final = [...(own.length === 0 ? [] : await statusesOf(rpc, own))].flatMap(([signature, status]) =>
     status?.confirmationStatus === 'finalized' ? [{ signature, slot: status.slot }] : [],
   )
@@ -144,9 +154,9 @@ async function movedByOthers(
     rpc,
     final.map(({ slot }) => slot),
   )
-  const others: Lane[] = []
+  const others: LockedLane[] = []
   for (const lane of changed) {
-    const row = rows.get(lane.nonceAccount)!
+    const { row } = lane
     const last = final.find(({ signature }) => row.used_by.includes(signature))
     const value = last && left.get(last.slot)
     if (last !== undefined && value !== undefined && row.checked_nonce === row.used_nonce) {
@@ -231,17 +241,10 @@ async function unknownSpend(
 
 const nodeBehind = (detail: string): WaitingReason => ({ code: 'NODE_BEHIND', detail })
 
-async function keepChecked(
-  tx: Transaction,
-  {
-    nonce_account,
-    checked_nonce,
-    checked_signature,
-  }: Pick<LaneRow, 'nonce_account' | 'checked_nonce' | 'checked_signature'>,
-): Promise<void> {
+async function keepChecked(tx: Transaction, row: LaneRow): Promise<void> {
   await tx.query(
     'update solana_lanes set checked_nonce = $3, checked_signature = $4 where network = $1 and nonce_account = $2',
-    [NETWORK, nonce_account, checked_nonce, checked_signature],
+    [NETWORK, row.nonce_account, row.checked_nonce, row.checked_signature],
   )
 }
 
@@ -255,12 +258,7 @@ export async function keepUsed(
     update solana_lanes l set used_nonce = u.nonce, used_by = array[u.signature]
     from unnest($2::text[], $3::text[], $4::text[]) as u (account, nonce, signature)
     where l.network = $1 and l.nonce_account = u.account`,
-    [
-      NETWORK,
-      used.map(({ nonceAccount }) => nonceAccount),
-      used.map(({ nonce }) => nonce),
-      used.map(({ signature }) => signature),
-    ],
+    [NETWORK, ...arraysOf(used, 'nonceAccount', 'nonce', 'signature')],
   )
 }
 

@@ -1,8 +1,8 @@
 import type { Database } from '../../src/db/database.ts'
 import type { NetworkStatus } from '../../src/networks/wallet-status.ts'
-import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
+import { nonceOf, readAccounts } from './accounts.ts'
 import { GAS_ASSET, offChain, type SolanaChain } from './chain.ts'
-import { associatedOf } from './instructions.ts'
+import { accountOf, assetsOf, unitsIn } from './deposit-accounts.ts'
 import { nonceAccounts } from './lanes.ts'
 import { RpcError } from '../kit/json-rpc.ts'
 import { behindOf, type NodeLook } from '../kit/nodes.ts'
@@ -27,25 +27,20 @@ export async function status(db: Database, chain: SolanaChain): Promise<NetworkS
   const behind = await behindOf(chain.mode, nodes, lookAt)
   const atAddresses = await sumsAtAddresses(db, chain)
   const wallet = chain.hotWallet.address
-  const sources = [...tokens].map(
-    ([asset, { mint, program }]) => [asset, associatedOf(wallet, mint, program)] as const,
-  )
+  const places = assetsOf(tokens).map((asset) => ({ asset, account: accountOf(tokens, wallet, asset)! }))
   const lanes = nonceAccounts(chain)
-  const accounts = await readAccounts(chain.rpc, [wallet, ...sources.map(([, account]) => account), ...lanes])
-  const lamports = accounts.get(wallet)?.lamports ?? 0n
+  const accounts = await readAccounts(chain.rpc, [...places.map(({ account }) => account), ...lanes])
   const rents = lanes.reduce((sum, lane) => {
     const account = accounts.get(lane)
     return nonceOf(account, wallet) === undefined ? sum : sum + account!.lamports
   }, 0n)
-  const units: [asset: string, units: bigint][] = [
-    [GAS_ASSET, lamports],
-    ...sources.map(([asset, account]): [string, bigint] => [
-      asset,
-      tokenAccountOf(accounts.get(account))?.units ?? 0n,
-    ]),
-  ]
   const amounts = (more: (asset: string) => bigint) =>
-    Object.fromEntries(units.map(([asset, held]) => [asset, offChain(asset, held + more(asset))]))
+    Object.fromEntries(
+      places.map((place) => {
+        const { asset } = place
+        return [asset, offChain(asset, unitsIn(place, accounts) + more(asset))]
+      }),
+    )
   return {
     height: Number(accounts.slot),
     ...behind,

@@ -65,17 +65,21 @@ export async function statusesOf(
   return found
 }
 
-export interface MadeTransaction {
-  raw: Buffer
+/** The balances of a transaction's accounts before and after it. */
+interface Changes {
   slot: string
   err: TransactionError
-  fee: bigint
-  /** The accounts of `before` and `after`, those of look-up tables last. */
-  loaded: string[]
   before: string[]
   after: string[]
   tokensBefore: TokenBalance[]
   tokensAfter: TokenBalance[]
+}
+
+export interface MadeTransaction extends Changes {
+  raw: Buffer
+  fee: bigint
+  /** The accounts of look-up tables, which come after those that its bytes name. */
+  loaded: string[]
 }
 
 interface TokenBalance {
@@ -155,27 +159,25 @@ const durableNonceOf = (blockhash: string): string =>
 function madeIn({ transaction, meta }: ShownTransaction, slot: string): MadeTransaction | undefined {
   if (meta === null) return undefined
   return {
+    ...changesIn(meta, slot),
     raw: Buffer.from(transaction[0], 'base64'),
-    slot,
-    err: meta.err,
     fee: BigInt(meta.fee),
     loaded: [...(meta.loadedAddresses?.writable ?? []), ...(meta.loadedAddresses?.readonly ?? [])],
-    before: meta.preBalances,
-    after: meta.postBalances,
-    tokensBefore: meta.preTokenBalances ?? [],
-    tokensAfter: meta.postTokenBalances ?? [],
   }
 }
+
+const changesIn = (meta: NonNullable<ShownTransaction['meta']>, slot: string): Changes => ({
+  ...{ slot, err: meta.err, before: meta.preBalances, after: meta.postBalances },
+  tokensBefore: meta.preTokenBalances ?? [],
+  tokensAfter: meta.postTokenBalances ?? [],
+})
 
 /** The finalized slots among these that have a block. */
 export const finalizedSlots = (rpc: SolanaRpc, first: bigint, last: bigint): Promise<string[]> =>
   rpc.call<string[]>('getBlocks', Number(first), Number(last), { commitment: 'finalized' })
 
-/** The balances of a transaction's accounts before and after it. */
-export interface Balances extends Pick<
-  MadeTransaction,
-  'slot' | 'err' | 'before' | 'after' | 'tokensBefore' | 'tokensAfter'
-> {
+/** The changes of a transaction, with its accounts. */
+export interface Balances extends Changes {
   hash: string
   /** Those of look-up tables last. */
   accounts: Address[]
@@ -206,11 +208,10 @@ export async function blockAt(rpc: SolanaRpc, slot: string): Promise<Block> {
   const transactions = block.transactions.map(({ transaction: { signatures, accountKeys }, meta }) => {
     if (meta === null || signatures[0] === undefined) throw lacking
     return {
-      ...{ hash: signatures[0], slot, err: meta.err, before: meta.preBalances, after: meta.postBalances },
+      ...changesIn(meta, slot),
+      hash: signatures[0],
       accounts: accountKeys.map(({ pubkey }) => pubkey),
       signers: accountKeys.flatMap(({ pubkey, signer }) => (signer ? pubkey : [])),
-      tokensBefore: meta.preTokenBalances ?? [],
-      tokensAfter: meta.postTokenBalances ?? [],
     }
   })
   return { slot, parentSlot: block.parentSlot, transactions }
@@ -264,7 +265,6 @@ export function changesOf(made: MadeTransaction, named: readonly Address[]) {
 
 export interface TouchingSignature {
   signature: string
-  slot: string
   err: TransactionError
 }
 

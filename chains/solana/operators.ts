@@ -3,27 +3,25 @@ import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../src/db/database.ts'
 import { doesNotPay } from '../kit/claims.ts'
 import { requireWord, wordOf, type SecondWord } from '../kit/second-word.ts'
+import { sum } from '../kit/units.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
 import type { MovedOnChain } from '../../src/networks/moved-on-chain.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
-import { feeIn, GAS_ASSET, NETWORK, offChain, type SolanaChain } from './chain.ts'
-import { associatedOf } from './instructions.ts'
+import { feeIn, GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from './chain.ts'
+import { accountOf, assetOf } from './deposit-accounts.ts'
 import { balancesOf, movesAt } from './deposit-scan.ts'
 import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
 import { changesOf, madeTransaction, type MadeTransaction, type SolanaRpc } from './node.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { costOfOne, rentOf, samePayment, wantedOf } from './payment-status.ts'
-import { parse, paymentIn, type ParsedTransfer } from './transaction.ts'
+import { parseSigned, paymentIn, type ParsedTransfer } from './transaction.ts'
 
 /** A finalized transaction that the hot wallet has signed. Throws an Error that says why it is none. */
 async function madeByWallet(chain: SolanaChain, hash: string) {
   const made = await madeTransaction(chain.rpc, hash)
   if (made === undefined) throw new Error(`the node of ${NETWORK} has no finalized transaction ${hash}`)
-  const shown = parse(made.raw)
-  if (shown.hash !== hash || !shown.isSigned)
-    throw new Error(`the node's answer for ${hash} is not signed as ${hash}`)
-  return { made, shown }
+  return { made, shown: parseSigned(made.raw, hash) }
 }
 
 /** Throws an Error unless second nodes have the same effect of a transaction; in a sandbox, none is needed. */
@@ -103,7 +101,7 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     rows.some(({ crypto_tx_index }) => crypto_tx_index === index)
   const marked = paid?.transfers.filter(isMarked) ?? []
   const others = paid?.transfers.filter((transfer) => !isMarked(transfer)) ?? []
-  const rents = sumOf(marked, (transfer) => rentOf(transfer, lamports))
+  const rents = sum(marked.map((transfer) => rentOf(transfer, lamports)))
   const fee = isPaidByUs ? made.fee : 0n
   const lanes = nonceAccounts(chain)
   // What the hot wallet moves between itself and deposit addresses stays in custody. Others pay deposits to those.
@@ -112,25 +110,21 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     ? (await movesAt(tx, chain, facts.tokens, [balancesOf(made, hash)])).map(({ place }) => place)
     : []
   const atAddresses = (asset: string, changes: ReadonlyMap<Address, bigint>) =>
-    addresses
-      .filter((held) => held.asset === asset)
-      .reduce((sum, { account }) => sum + (changes.get(account) ?? 0n), 0n)
+    sum(addresses.flatMap((held) => (held.asset === asset ? (changes.get(held.account) ?? 0n) : [])))
   const ownLamports =
-    [wallet, ...lanes].reduce((sum, address) => sum + (lamports.get(address) ?? 0n), 0n) +
+    sum([wallet, ...lanes].map((address) => lamports.get(address) ?? 0n)) +
     atAddresses(GAS_ASSET, lamports) +
-    sumOf(marked, ({ mint, units }) => (mint === undefined ? units : 0n)) +
+    sum(marked.map(({ mint, units }) => (mint === undefined ? units : 0n))) +
     rents +
     fee
-  const ofTokens = [...facts.tokens].map(([asset, { mint, program }]) => {
-    const change = tokens.get(associatedOf(wallet, mint, program)) ?? 0n
-    const paid = sumOf(marked, (transfer) => (transfer.mint === mint ? transfer.units : 0n))
+  const ofTokens = [...facts.tokens].map(([asset, { mint }]) => {
+    const change = tokens.get(accountOf(facts.tokens, wallet, asset)!) ?? 0n
+    const paid = sum(marked.map((transfer) => (transfer.mint === mint ? transfer.units : 0n)))
     return [asset, change + atAddresses(asset, tokens) + paid] as const
   })
-  const signedText = (asset: string, units: bigint) =>
-    units < 0n ? `-${offChain(asset, -units)}` : offChain(asset, units)
   const moved = [[GAS_ASSET, ownLamports] as const, ...ofTokens]
     .filter(([, units]) => units !== 0n)
-    .map(([asset, units]) => ({ asset, amount: signedText(asset, units) }))
+    .map(([asset, units]) => ({ asset, amount: offChain(asset, units) }))
   if (moved.length === 0 && !isPaidByUs) throw new Error(`${hash} moves nothing of the hot wallet`)
   if (laneAccounts(chain).some(({ account }) => account === shown.nonceAccount))
     await acknowledgeOn(
@@ -144,7 +138,7 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     .filter(([address]) => !marked.some(({ target }) => target === address))
     .map(([address, units]) => ({ asset: GAS_ASSET, amount: offChain(GAS_ASSET, units), address }))
   const tokenPayments = made.err === null ? await paidTokens(chain, facts.tokens, others) : []
-  const sharesOfMarked = sumOf(marked, (transfer) => costOfOne(paid!, transfer, lamports)) - rents
+  const sharesOfMarked = sum(marked.map((transfer) => costOfOne(paid!, transfer, lamports))) - rents
   return {
     moved,
     payments: [...payments, ...tokenPayments],
@@ -152,21 +146,14 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   }
 }
 
-const sumOf = <T>(of: readonly T[], units: (one: T) => bigint): bigint =>
-  of.reduce((sum, one) => sum + units(one), 0n)
-
 /** The payments of tokens, each by the wallet whose account got it. */
-async function paidTokens(
-  chain: SolanaChain,
-  tokens: ReadonlyMap<string, { mint: Address }>,
-  transfers: readonly ParsedTransfer[],
-) {
+async function paidTokens(chain: SolanaChain, tokens: Facts['tokens'], transfers: readonly ParsedTransfer[]) {
   const owners = await readAccounts(
     chain.rpc,
     transfers.map(({ target }) => target),
   )
-  return transfers.flatMap(({ mint: paid, units, target }) => {
-    const [asset] = [...tokens].find(([, { mint }]) => mint === paid) ?? []
+  return transfers.flatMap(({ mint, units, target }) => {
+    const asset = mint && assetOf(tokens, mint)
     const owner = tokenAccountOf(owners.get(target))?.owner
     return asset === undefined || owner === undefined
       ? []

@@ -4,9 +4,11 @@ import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus, Withdrawal } from '../../src/networks/network.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { type WaitingReason, refusedDestination } from '../../src/networks/waiting.ts'
-import { endedBy, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
+import { onceForEach } from '../kit/once-for-each.ts'
+import { endedBy, hashesOf, mayBeMined, usedByUnseen } from '../kit/nonce-used.ts'
 import { doubtOf, type SecondWord } from '../kit/second-word.ts'
-import { nonceOf, readAccounts } from './accounts.ts'
+import { toBeJudged, unresolved } from '../kit/unresolved.ts'
+import { hasMoved, readAccounts, readHasMoved, type NonceUse } from './accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { SYSTEM, TOKEN, TOKEN_2022 } from './instructions.ts'
 import {
@@ -31,11 +33,6 @@ import {
   type ParsedTransfer,
 } from './transaction.ts'
 
-const hashesOf = ({ crypto_tx_hash, replaced }: Pick<BroadcastWithdrawal, 'crypto_tx_hash' | 'replaced'>) => [
-  crypto_tx_hash,
-  ...replaced,
-]
-
 /** How far the transaction of each withdrawal is, and the outcome of the finalized ones. */
 export async function checkStatus(
   db: Queryable,
@@ -49,13 +46,7 @@ export async function checkStatus(
   )
   // After the signatures: a transaction that is finalized in between is asked about again.
   const accounts = await readAccounts(chain.rpc, nonceAccounts)
-  // Many withdrawals have the same transaction.
-  const shown = new Map<string, ReturnType<typeof madeTransaction>>()
-  const show = (hash: string) => {
-    const made = shown.get(hash) ?? madeTransaction(chain.rpc, hash)
-    shown.set(hash, made)
-    return made
-  }
+  const show = onceForEach(String, (hash: string) => madeTransaction(chain.rpc, hash))
   return Promise.all(
     withdrawals.map((withdrawal) =>
       judgeAlone(async (): Promise<PaymentStatus> => {
@@ -73,11 +64,8 @@ export async function checkStatus(
           isInBlock = true
         }
         if (isInBlock) return { state: 'MINED' }
-        const { nonce, nonceAccount, from } = payment
-        const value = nonceOf(accounts.get(nonceAccount), from)
         // The same bytes again: they are valid as long as the nonce has its value.
-        if (value === undefined || value === nonce)
-          return { state: 'UNKNOWN', ...tooCheap(chain, withdrawal) }
+        if (!hasMoved(accounts, payment)) return { state: 'UNKNOWN', ...tooCheap(chain, withdrawal) }
         return (await endOfNonce(db, chain, withdrawal)) ?? { state: 'MINED' }
       }),
     ),
@@ -100,32 +88,23 @@ async function outcomeOf(
   const transfer = transferOf(facts, payment, withdrawal)
   const shown = parse(made.raw)
   // Of the account that is paid, as a deposit at one of our addresses has it.
-  const index = String(shown.accounts.indexOf(transfer.target))
-  const unresolved = (detail: string): PaymentStatus => ({
-    state: 'UNRESOLVED',
-    reason: { code: 'UNRESOLVED', detail: `${detail}${RESOLVE}` },
+  const place = {
     crypto_tx_hash: hash,
-    crypto_tx_index: index,
-  })
-  if (shown.hash !== hash || !shown.isSigned || (made.err === null) !== (status.err === null))
-    return { ...unresolved(`the node contradicts itself about ${hash}`), mayBeMined: true } as PaymentStatus
+    crypto_tx_index: String(shown.accounts.indexOf(transfer.target)),
+  }
+  if (shown.hash !== hash || !shown.isSigned || (made.err === null) !== (status.err === null)) {
+    const reason = toBeJudged(`the node contradicts itself about ${hash}`)
+    return { ...unresolved(reason, place), mayBeMined: true }
+  }
   if (made.err !== null) {
-    const accounts = await readAccounts(chain.rpc, [payment.nonceAccount])
-    const value = nonceOf(accounts.get(payment.nonceAccount), payment.from)
     // An answer of a node that lags: while the value is there, the bytes may be made yet.
-    if (value === undefined || value === payment.nonce) return { state: 'MINED' }
+    if (!(await readHasMoved(chain.rpc, payment))) return { state: 'MINED' }
     const err = JSON.stringify(made.err)
     const doubt = await doubtOfEnd(chain, hash, made.err)
     const faulty = faultyIn(payment, shown, made.err)
     const networkFee = feeIn(made.fee)
     if (doubt !== undefined)
-      return {
-        state: 'UNRESOLVED',
-        reason: doubt,
-        crypto_tx_hash: hash,
-        crypto_tx_index: index,
-        ...(faulty === transfer && { networkFee }),
-      }
+      return unresolved(doubt, { ...place, ...(faulty === transfer && { networkFee }) })
     if (faulty !== transfer) return { state: 'VOID', usedBy: hash }
     return {
       state: 'FAILED',
@@ -137,14 +116,9 @@ async function outcomeOf(
   const { lamports, tokens } = changesOf(made, shown.accounts)
   const arrived = (transfer.mint === undefined ? lamports : tokens).get(transfer.target) ?? 0n
   const networkFee = feeIn(costOfOne(payment, transfer, lamports))
-  if (arrived !== transfer.units)
-    return {
-      ...unresolved(
-        `${hash} was made, and the recipient's balance rose by ${arrived} of ${transfer.units} units`,
-      ),
-      networkFee,
-    } as PaymentStatus
-  return { state: 'CONFIRMED', crypto_tx_hash: hash, crypto_tx_index: index, networkFee }
+  if (arrived === transfer.units) return { state: 'CONFIRMED', ...place, networkFee }
+  const rose = `the recipient's balance rose by ${arrived} of ${transfer.units} units`
+  return unresolved(toBeJudged(`${hash} was made, and ${rose}`), { ...place, networkFee })
 }
 
 /**
@@ -221,8 +195,6 @@ function doubtOfEnd(
   return doubtOf({ second, mode }, `the node says that ${hash} ${endOf(err)}`, ask, alone)
 }
 
-const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
-
 /** Pages of 1,000 signatures in which the user of a nonce is looked for. */
 const PAGES_MAX = 3
 const LOOKED_MAX = 50
@@ -241,9 +213,6 @@ async function endOfNonce(
   if (user === undefined) return usedByUnseen(`its nonce of ${payment.nonceAccount}`, withdrawal.transfer_id)
   return own.includes(user) ? undefined : usedBy(db, chain, withdrawal, user)
 }
-
-/** The wallet and the value of its nonce account that a transaction uses up. */
-export type NonceUse = Pick<ParsedPayment, 'nonceAccount' | 'nonce' | 'from'>
 
 /** The transaction that has used a nonce: one of `own`, or another that the wallet's key has signed, by its own bytes. */
 export async function userOfNonce(
@@ -286,9 +255,7 @@ export async function usedBy(
   // Its own has ended without paying it where another payment of it made it fail.
   if (isOwn && made.err !== null && faultyIn(kept, shown, made.err) === transfer)
     return mayBeMined(`${hash} failed because of it: 'not-paid' refunds it, and posts the fee`)
-  const accounts = await readAccounts(chain.rpc, [kept.nonceAccount])
-  const value = nonceOf(accounts.get(kept.nonceAccount), kept.from)
-  if (value === undefined || value === kept.nonce) return mayBeMined(`${hash} has not moved its nonce yet`)
+  if (!(await readHasMoved(chain.rpc, kept))) return mayBeMined(`${hash} has not moved its nonce yet`)
   return endedBy(
     db,
     { network: NETWORK, transfer_id: withdrawal.transfer_id, hash },

@@ -4,10 +4,12 @@ import type { Withdrawal } from '../../src/networks/network.ts'
 import { selectOpenTransactions } from '../../src/networks/network-transactions.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
 import { deduct as deductFrom, owedOn, payFrom, type Money } from '../kit/owed-first.ts'
-import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
+import { hasMoved, readAccounts, tokenAccountOf } from './accounts.ts'
 import { GAS_ASSET, NETWORK, offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
-import { larger, UNITS_TYPICAL } from './fees.ts'
-import { associatedOf, TOKEN_2022 } from './instructions.ts'
+import { larger } from '../kit/units.ts'
+import { UNITS_TYPICAL } from './fees.ts'
+import { accountOf, assetOf } from './deposit-accounts.ts'
+import { TOKEN_2022 } from './instructions.ts'
 import { laneAccounts, openLanes, SWEEP_LANES, type OpenLanes } from './lanes.ts'
 import { feeOf, paymentIn, SIGNATURE_FEE, type ParsedPayment } from './transaction.ts'
 
@@ -37,12 +39,12 @@ export async function reserve(
   })
   const making = await makingLanes(tx)
   const wallet = chain.hotWallet.address
-  const sources = new Map(
-    [...facts.tokens].map(([asset, { mint, program }]) => [asset, associatedOf(wallet, mint, program)]),
-  )
+  const sources = [...facts.tokens.keys()].map((asset) => {
+    return { asset, account: accountOf(facts.tokens, wallet, asset)! }
+  })
   const accounts = await readAccounts(chain.rpc, [
     wallet,
-    ...sources.values(),
+    ...sources.map(({ account }) => account),
     ...laneAccounts(chain).map(({ account }) => account),
   ])
   // The network keeps no account with less than the rent.
@@ -50,16 +52,15 @@ export async function reserve(
     (accounts.get(wallet)?.lamports ?? 0n) - facts.rentOfWallet - making - sweepsCostMax(chain, facts)
   const spendable = new Map([
     [GAS_ASSET, lamports],
-    ...[...sources].map(([asset, account]) => {
+    ...sources.map(({ asset, account }) => {
       const found = tokenAccountOf(accounts.get(account))
       return [asset, found === undefined || found.isFrozen ? 0n : found.units] as const
     }),
   ])
   const lanes = await openLanes(tx, chain, accounts, open)
   for (const payment of newestOfEach(open)) {
-    const nonce = nonceOf(accounts.get(payment.nonceAccount), wallet)
-    // Its nonce has moved: the balances have what it did.
-    if (nonce === undefined || nonce === payment.nonce) deduct(spendable, chain, facts, payment)
+    // Where its nonce has moved, the balances have what it did.
+    if (!hasMoved(accounts, payment)) deduct(spendable, chain, facts, payment)
   }
   const owed = await owedOn(tx, NETWORK, chain.withdrawals, withdrawals)
   const money = moneyOf(spendable, unitPrice)
@@ -102,10 +103,9 @@ function deduct(
   payment: ParsedPayment,
 ): void {
   deductFrom(spendable, GAS_ASSET, larger(feeOf(payment), BigInt(payment.transfers.length) * feeCeiling))
-  for (const { units, mint: paid, program, madeFor } of payment.transfers) {
+  for (const { units, mint, program, madeFor } of payment.transfers) {
     if (madeFor !== undefined) deductFrom(spendable, GAS_ASSET, facts.rentOfToken(program))
-    const [asset] =
-      paid === undefined ? [GAS_ASSET] : ([...facts.tokens].find(([, { mint }]) => mint === paid) ?? [])
+    const asset = assetOf(facts.tokens, mint)
     if (asset !== undefined) deductFrom(spendable, asset, units)
   }
 }

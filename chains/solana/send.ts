@@ -1,20 +1,13 @@
 import { RpcError } from '../kit/json-rpc.ts'
+import { onceForEach } from '../kit/once-for-each.ts'
 import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../../src/networks/network.ts'
 import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { DestinationRefused } from '../../src/networks/node-failure.ts'
 import type { Transaction } from '../../src/db/database.ts'
 import { feeIn, GAS_ASSET, type SolanaChain } from './chain.ts'
 import { plansOf } from './destinations.ts'
-import {
-  isAtCeiling,
-  larger,
-  least,
-  priceFor,
-  priceMax,
-  tooCheap,
-  unitPriceNow,
-  UNITS_TYPICAL,
-} from './fees.ts'
+import { larger, smaller } from '../kit/units.ts'
+import { isAtCeiling, priceFor, priceMax, tooCheap, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
 import { keepReplaced } from './lanes.ts'
 import { feeOf, paymentIn, signAgain } from './transaction.ts'
 
@@ -32,13 +25,10 @@ export async function broadcast(
   withdrawals: BroadcastWithdrawal[],
 ): Promise<BroadcastAnswer[]> {
   await chain.facts()
-  // Many withdrawals have the same transaction.
-  const sending = new Map<string, Promise<string>>()
-  const sendOnce = async (sent: BroadcastWithdrawal) => {
-    const under = sending.get(sent.crypto_tx_hash) ?? send(chain, sent)
-    sending.set(sent.crypto_tx_hash, under)
-    return under
-  }
+  const sendOnce = onceForEach<SignedTransaction, string>(
+    ({ crypto_tx_hash }) => crypto_tx_hash,
+    (sent) => send(chain, sent),
+  )
   return Promise.all(
     withdrawals.map((sent) =>
       sendOnce(sent).then(
@@ -70,7 +60,7 @@ export async function replace(
     // Another wallet's signature on the same nonce would be another payment.
     if (old?.from !== chain.hotWallet.address || isAtCeiling(chain, old)) continue
     const raised = larger(price, old.unitPrice + old.unitPrice / 2n + 1n)
-    const unitPrice = least(raised, priceMax(chain, old.unitLimit, old.transfers.length))
+    const unitPrice = smaller(raised, priceMax(chain, old.unitLimit, old.transfers.length))
     const signed = signAgain(chain.hotWallet, raw_transaction, unitPrice)
     await keepReplaced(tx, old, signed.crypto_tx_hash)
     replacements.set(crypto_tx_hash, signed)

@@ -26,12 +26,13 @@ export const PAYMENTS_MAX = 15
 interface Pack {
   withdrawals: Withdrawal[]
   payments: SolanaPayment[]
+  /** The units that it takes, once it was simulated. */
+  unitLimit?: number | undefined
 }
-type Refused = { outcome: 'REFUSED'; refusal: PaymentRefusal }
-type Ended = Refused | ReturnType<typeof deferred>
+type Ended = { outcome: 'REFUSED'; refusal: PaymentRefusal } | ReturnType<typeof deferred>
 type Payable = Extract<Plan, { payment: unknown }>
-/** A withdrawal that may be signed is in a pack, which is simulated and takes so many units. */
-type Decision = Ended | { pack: Pack; unitLimit: number }
+/** A withdrawal that may be signed is in a pack. */
+type Decision = Ended | { pack: Pack }
 
 /**
  * Signs in order the withdrawals that the hot wallet can pay at the current fees, many in a transaction, each of which takes a
@@ -46,19 +47,21 @@ export async function sign(
   const unitPrice = await unitPriceNow(chain)
   const deferAll = (reason: WaitingReason) => withdrawals.map(() => deferred(reason))
   const tooExpensive = aboveCeiling(chain, unitPrice)
-  if (tooExpensive !== undefined) return deferAll({ code: 'FEE_ABOVE_CEILING', detail: tooExpensive })
+  if (tooExpensive !== undefined) return deferAll(tooExpensive)
   const reservation = await reserve(tx, chain, facts, withdrawals, unitPrice)
   const { free, blocked } = reservation.lanes
   if (blocked !== undefined) return deferAll(blocked)
   if (free.length === 0) return deferAll(noLane(reservation))
   const plans = (await plansOf(chain, facts, withdrawals)).map((plan, index) =>
-    withinFee(plan, withdrawals[index]!),
+    payableOf(plan, withdrawals[index]!),
   )
   const decisions = await decide(chain, plans, reservation, withdrawals)
   const used: Parameters<typeof keepUsed>[1][number][] = []
   const signed = new Map<Withdrawal, SignedTransaction>()
-  for (const [index, [pack, unitLimit]] of [...packsIn(decisions)].entries()) {
+  const packs = new Set(decisions.flatMap((decision) => ('pack' in decision ? decision.pack : [])))
+  for (const [index, pack] of [...packs].entries()) {
     const lane = free[index]!
+    const unitLimit = pack.unitLimit!
     const payments = pack.payments.length
     const terms = { ...lane, unitLimit, unitPrice: priceFor(chain, unitPrice, unitLimit, payments) }
     const bytes = signPayments(chain.hotWallet, pack.payments, terms)
@@ -72,13 +75,6 @@ export async function sign(
     'outcome' in decision ? decision : { outcome: 'SIGNED', ...signed.get(withdrawals[index]!)! },
   )
 }
-
-const packsIn = (decisions: readonly Decision[]) =>
-  new Map(
-    decisions.flatMap((decision) =>
-      'pack' in decision ? [[decision.pack, decision.unitLimit] as const] : [],
-    ),
-  )
 
 function noLane({ lanes: { inFlight, lagging } }: Reservation): WaitingReason {
   if (lagging !== undefined) return lagging
@@ -95,7 +91,7 @@ function noLane({ lanes: { inFlight, lagging } }: Reservation): WaitingReason {
  */
 async function decide(
   chain: SolanaChain,
-  plans: readonly (Plan | Refused)[],
+  plans: readonly (Payable | Ended)[],
   reservation: Reservation,
   withdrawals: Withdrawal[],
 ): Promise<Decision[]> {
@@ -106,10 +102,10 @@ async function decide(
   for (let round = 1; ; round++) {
     for (const [asset, units] of balances) reservation.spendable.set(asset, units)
     const packs: Pack[] = []
-    const placed = inOrder(withdrawals, (withdrawal, index): Ended | { pack: Pack } => {
-      const known = ended.get(withdrawal) ?? endOf(plans[index]!, withdrawal)
-      if (known !== undefined) return known
-      const { payment, rent } = plans[index] as Payable
+    const placed = inOrder(withdrawals, (withdrawal, index): Decision => {
+      const plan = ended.get(withdrawal) ?? plans[index]!
+      if ('outcome' in plan) return plan
+      const { payment, rent } = plan
       const isAlone = payment.memo !== null || alone.has(withdrawal)
       const open = isAlone ? undefined : packs.findLast((pack) => hasRoom(pack, payment, alone))
       if (open === undefined && packs.length === reservation.lanes.free.length)
@@ -122,13 +118,12 @@ async function decide(
       pack.payments.push(payment)
       return { pack }
     })
-    const unknown = packs.filter((pack) => !limits.has(keyOf(pack)))
+    for (const pack of packs) pack.unitLimit = limits.get(keyOf(pack))
+    const unknown = packs.filter(({ unitLimit }) => unitLimit === undefined)
     if (unknown.length === 0 || round > ROUNDS_MAX)
-      return placed.map((decision) => {
-        if ('outcome' in decision) return decision
-        const unitLimit = limits.get(keyOf(decision.pack))
-        return unitLimit === undefined ? deferred(noLaneLeft(reservation)) : { ...decision, unitLimit }
-      })
+      return placed.map((decision) =>
+        'pack' in decision && unknown.includes(decision.pack) ? deferred(noLaneLeft(reservation)) : decision,
+      )
     await Promise.all(
       unknown.map(async (pack) => {
         const { err, unitLimit } = await simulate(chain, pack.payments.flatMap(instructionsOf))
@@ -179,11 +174,12 @@ const noLaneLeft = ({ lanes: { free, inFlight } }: Reservation): WaitingReason =
 })
 
 /**
- * The plan, unless the network's rent of the recipient's account is more than the withdrawal paid for: the recipient gets the
- * rent once it closes the account, and may have closed it since the order.
+ * How a withdrawal can be paid, or why not. Not where the network's rent of the recipient's account is more than the withdrawal
+ * paid for: the recipient gets the rent once it closes the account, and may have closed it since the order.
  */
-function withinFee(plan: Plan, withdrawal: Withdrawal): Plan | Refused {
+function payableOf(plan: Plan, withdrawal: Withdrawal): Payable | Ended {
   const { asset, fee_worth, customer_id, destination_address } = withdrawal
+  if ('why' in plan) return { outcome: 'REFUSED', refusal: refusedDestination(withdrawal, plan.why) }
   if ('outcome' in plan || plan.rent === 0n || customer_id === PLATFORM_ID) return plan
   if (fee_worth == null)
     return deferred({
@@ -196,11 +192,6 @@ function withinFee(plan: Plan, withdrawal: Withdrawal): Plan | Refused {
     outcome: 'REFUSED',
     refusal: { status_details: { max_rent_exceeded: { message, destination_address } } },
   }
-}
-
-function endOf(plan: Plan | Refused, withdrawal: Withdrawal): Ended | undefined {
-  if (!('outcome' in plan)) return undefined
-  return 'why' in plan ? { outcome: 'REFUSED', refusal: refusedDestination(withdrawal, plan.why) } : plan
 }
 
 /** Errors of the runtime about the account that is paid, by their names. */

@@ -53,7 +53,7 @@ export interface SolanaPayment {
   to: Address
   units: bigint
   /** Absent for SOL. */
-  token?: TokenOf
+  token?: TokenOf | undefined
   memo: string | null
   /** The recipient's account of the token is made first, and the sender pays its rent. */
   makesAccount?: boolean
@@ -216,6 +216,14 @@ export function parse(raw: Uint8Array): ParsedTransaction {
     signers: accounts.slice(0, message.header.numSignerAccounts),
     instructions,
   }
+}
+
+/** Reads the bytes that a node shows for a hash. Throws an Error where they are not signed as it. */
+export function parseSigned(raw: Uint8Array, hash: string): ParsedTransaction {
+  const shown = parse(raw)
+  if (shown.hash !== hash || !shown.isSigned)
+    throw new Error(`the node's answer for ${hash} is not signed as ${hash}`)
+  return shown
 }
 
 /** One of the payments of a transaction, as its bytes show it. */

@@ -15,7 +15,7 @@ import { isNative, offChain, walletAt, type EvmChain } from '../chain.ts'
 import { confirmedHead, standingsOf } from '../confirmations.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import { feePaid, isBelowBaseFee, type Fees } from '../fees.ts'
-import { at, type Receipt } from '../node.ts'
+import { countsAt, type Receipt } from '../node.ts'
 import { affordable, replacement } from '../replace.ts'
 import { parse, signerAddressOf } from '../transaction.ts'
 import type { SignedTransaction } from '../../../src/networks/network.ts'
@@ -50,15 +50,10 @@ export async function followSweeps(following: Following, only?: 'SIGNED'): Promi
 
 /** Broadcasts signed sweeps, and ends those that can never be mined. */
 async function broadcastSigned({ db, chain, round, failed }: Following, sweeps: Sweep[]): Promise<number> {
-  const rejections = await send(chain, sweeps)
-  const isRejected = (index: number) => rejections[index] !== undefined && !rejections[index].isTooCheap
-  const lost = new Set(
-    await neverMined(
-      chain,
-      sweeps.filter((_, index) => isRejected(index)),
-    ),
-  )
-  const rejectionOf = new Map(sweeps.map((sweep, index) => [sweep, isRejected(index) && rejections[index]]))
+  const answers = await send(chain, sweeps)
+  const rejections = new Map(sweeps.map((sweep, index) => [sweep, answers[index]]))
+  const rejected = sweeps.filter((sweep) => rejections.get(sweep)?.isTooCheap === false)
+  const lost = new Set(await neverMined(chain, rejected))
   return stepEach(sweeps, sweepName, failed, async (sweep) => {
     if (sweep.lost && !lost.has(sweep)) await setState(db, sweep, 'SIGNED')
     if (lost.has(sweep) && (await isLost(db, sweep))) {
@@ -66,9 +61,8 @@ async function broadcastSigned({ db, chain, round, failed }: Following, sweeps: 
       const networkFee = { asset: chain.gasAsset, amount: '0' }
       if (await endSweep(db, chain.network, sweep, { state: 'VOID', networkFee }, round)) return true
     }
-    const rejection = rejectionOf.get(sweep)
-    if (!rejection) return setState(db, sweep, 'BROADCAST')
-    failed(new Error(rejection.reason))
+    if (!rejected.includes(sweep)) return setState(db, sweep, 'BROADCAST')
+    failed(new Error(rejections.get(sweep)!.reason))
     return false
   })
 }
@@ -122,12 +116,8 @@ async function neverMined(chain: EvmChain, refused: readonly Sweep[]): Promise<S
   if (refused.length === 0) return []
   const head = await confirmedHead(chain)
   const senders = await Promise.all(refused.map(({ raw_transaction }) => signerAddressOf(raw_transaction)))
-  const nonces = await chain.node.all<Hex>(
-    senders.map((sender) => ['eth_getTransactionCount', sender, at(head)] as const),
-  )
-  const used = refused.filter((sweep, index) => {
-    return Number(hexToBigInt(nonces[index]!)) > parse(sweep.raw_transaction).nonce
-  })
+  const counts = await countsAt(chain.node, senders, head)
+  const used = refused.filter((sweep, index) => counts[index]! > parse(sweep.raw_transaction).nonce)
   const standings = used.length === 0 ? [] : await standingsOf(chain, used)
   return used.filter((_, index) => standings[index]!.state === 'UNKNOWN')
 }

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { Database } from '../../../src/db/database.ts'
+import type { Database, Queryable } from '../../../src/db/database.ts'
 import { UNDER_WAY, type Holding } from '../../kit/holdings.ts'
 import { balancesAt, offChain, type EvmChain } from '../chain.ts'
 import { headOf } from '../node.ts'
@@ -11,9 +11,9 @@ import { arraysOf } from '../../../src/db/rows.ts'
 const REFRESHED_MAX = 500
 const REFRESH_MS_MAX = 5_000
 
-/** Notes that these addresses have received deposits, so that their balances are read and swept. */
+/** Notes that these balances have changed, as by a deposit, so that they are read and swept. */
 export async function noteHoldings(
-  db: Database,
+  db: Queryable,
   { network }: EvmChain,
   places: readonly { customer_id: string; address: string; asset: string }[],
 ): Promise<void> {

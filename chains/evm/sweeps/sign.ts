@@ -1,14 +1,16 @@
 import type { Hex } from 'viem'
-import { hexToBigInt } from 'viem/utils'
 import type { Database, Transaction } from '../../../src/db/database.ts'
 import { send } from '../broadcast.ts'
 import { gasLanesOf, offChain, transferOf, type EvmChain } from '../chain.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import { feeMax } from '../fees.ts'
-import { closeReservation, openReservation, walletText } from '../hot-wallet.ts'
+import { countAt } from '../node.ts'
+import { writeNonce } from '../nonces.ts'
+import { openReservation, walletText } from '../hot-wallet.ts'
 import { parse, signed, type EvmSigner, type EvmTransaction } from '../transaction.ts'
 import { markStale } from '../../kit/holdings.ts'
 import { insertSweep, unlessTaken } from '../../kit/sweeps.ts'
+import { noteHoldings } from './holdings.ts'
 import { planAt, type SweepPrices, type SweepPlace, type SweepPlan } from './plan.ts'
 import type { SignedTransaction } from '../../../src/networks/network.ts'
 import type { SweepRound } from '../../../src/networks/sweep-round.ts'
@@ -65,7 +67,7 @@ async function signTopUp(
     const left = reservation.spendable.get(chain.gasAsset)!
     if (reservation.blockedReason === undefined && left >= needs) {
       const bytes = await signed(lane.hotWallet, transactionOf(lane, plan, place.address, reservation.nonce))
-      await closeReservation(tx, lane, { ...reservation, nonce: reservation.nonce + 1 })
+      await writeNonce(tx, lane, reservation.nonce + 1)
       return bytes
     }
     const text = (units: bigint) => `${offChain(chain, chain.gasAsset, units)} ${chain.gasAsset}`
@@ -87,9 +89,7 @@ async function signSweep(
   { customer_id, address }: SweepPlace,
   plan: SweepPlan,
 ): Promise<SignedTransaction> {
-  const nonce = Number(
-    hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', signer.address, 'latest')),
-  )
+  const nonce = await countAt(chain.node, signer.address, 'latest')
   const { rows } = await tx.query<SignedTransaction>(
     `
     select raw_transaction, crypto_tx_hash from sweeps
@@ -140,11 +140,6 @@ async function keepSigned(
   if (kind === 'TOP_UP')
     await keepTransactions(tx, chain.network, [{ customer_id, transfer_id, ...bytes }], kind)
   // A top-up, and the gas of a sweep, also change the balance of the native asset.
-  await tx.query(
-    `
-    insert into address_holdings (customer_id, network, address, asset, balance, stale_at)
-    select $1, $2, $3, asset, 0, clock_timestamp() from unnest($4::text[]) as a (asset)
-    on conflict (customer_id, network, address, asset) do update set stale_at = excluded.stale_at`,
-    [customer_id, chain.network, address, [...new Set([chain.gasAsset, asset])]],
-  )
+  const changed = [chain.gasAsset, asset].map((one) => ({ customer_id, address, asset: one }))
+  await noteHoldings(tx, chain, changed)
 }

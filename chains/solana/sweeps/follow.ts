@@ -1,13 +1,14 @@
+import type { Address } from '@solana/addresses'
 import type { Database } from '../../../src/db/database.ts'
 import { RecordFailure } from '../../../src/db/each-alone.ts'
 import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { endSweep, selectUnderWay, setState, stepEach, sweepName, type Sweep } from '../../kit/sweeps.ts'
-import { nonceOf, readAccounts, type Accounts } from '../accounts.ts'
+import { hasMoved, readAccounts, type Accounts, type NonceUse } from '../accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, onChain, type Facts, type SolanaChain } from '../chain.ts'
 import { changesOf, madeTransaction, statusesOf, type MadeTransaction } from '../node.ts'
-import { userOfNonce, type NonceUse } from '../payment-status.ts'
+import { userOfNonce } from '../payment-status.ts'
 import { send } from '../send.ts'
-import { feeOf, parse, parsePayment, SIGNATURE_FEE } from '../transaction.ts'
+import { feeOf, parse, parsePayment, parseSigned, SIGNATURE_FEE } from '../transaction.ts'
 
 /**
  * Follows sweeps to their ends. Each is on a durable nonce, so its bytes are valid until the nonce is used: they are broadcast
@@ -60,9 +61,7 @@ async function sendAgain(
   accounts: Accounts,
   round: SweepRound,
 ): Promise<boolean> {
-  const { nonceAccount, nonce, from } = sweep
-  const value = nonceOf(accounts.get(nonceAccount), from)
-  if (value === undefined || value === nonce) {
+  if (!hasMoved(accounts, sweep)) {
     await send(chain, sweep)
     return setState(db, sweep, 'BROADCAST')
   }
@@ -70,7 +69,7 @@ async function sendAgain(
   // The node does not show its own transaction yet.
   if (user === sweep.crypto_tx_hash) return false
   if (user === undefined)
-    throw new Error(`something has used its nonce of ${nonceAccount}, and the node does not show what`)
+    throw new Error(`something has used its nonce of ${sweep.nonceAccount}, and the node does not show what`)
   return endSweep(db, NETWORK, sweep, { state: 'VOID', networkFee: feeIn(0n), asset: sweep.asset }, round)
 }
 
@@ -83,13 +82,11 @@ async function endMade(
 ): Promise<boolean> {
   const made = await madeTransaction(chain.rpc, sweep.crypto_tx_hash)
   if (made === undefined) return false
-  const { hash, isSigned } = parse(made.raw)
-  if (hash !== sweep.crypto_tx_hash || !isSigned)
-    throw new Error(`the node shows another transaction than ${sweep.crypto_tx_hash}`)
+  const { accounts } = parseSigned(made.raw, sweep.crypto_tx_hash)
   // It is signed anew in the next round: what makes it fail may cost its fee again and again.
   if (made.err !== null) failed(new RecordFailure(sweepName(sweep), JSON.stringify(made.err)))
   const state = made.err === null ? 'DONE' : 'FAILED'
-  const networkFee = feeIn(costOf(await chain.facts(), sweep, made))
+  const networkFee = feeIn(costOf(await chain.facts(), sweep, made, accounts))
   return endSweep(db, NETWORK, sweep, { state, networkFee, asset: sweep.asset }, round)
 }
 
@@ -97,8 +94,13 @@ async function endMade(
  * What a sweep has cost the hot wallet: the fee, and the rent of an account of its own that it made. Throws an Error for more
  * than its bytes can cost: the node lies.
  */
-function costOf(facts: Facts, sweep: FollowedSweep, made: MadeTransaction): bigint {
-  const { lamports } = changesOf(made, parse(made.raw).accounts)
+function costOf(
+  facts: Facts,
+  sweep: FollowedSweep,
+  made: MadeTransaction,
+  accounts: readonly Address[],
+): bigint {
+  const { lamports } = changesOf(made, accounts)
   const swept = sweep.asset === GAS_ASSET && made.err === null ? onChain(GAS_ASSET, sweep.amount) : 0n
   const cost = swept - (lamports.get(sweep.from) ?? 0n)
   const bytes = parsePayment(sweep.raw_transaction)

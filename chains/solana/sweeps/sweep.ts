@@ -1,19 +1,19 @@
-import type { Address } from '@solana/addresses'
 import type { Instruction } from '@solana/kit'
 import { transaction, type Database } from '../../../src/db/database.ts'
 import { RecordFailure } from '../../../src/db/each-alone.ts'
 import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { leastWorth } from '../../../src/networks/sweep-worth.ts'
-import { mintOf, nonceOf, readAccounts, tokenAccountOf } from '../accounts.ts'
+import { mintOf, readAccounts, tokenAccountOf } from '../accounts.ts'
 import { chainDecimals, GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from '../chain.ts'
 import type { SolanaDepositKeys } from '../deposit-keys.ts'
 import { unitsIn } from '../deposit-accounts.ts'
-import { larger, priceFor, simulate, unitPriceNow } from '../fees.ts'
-import { associatedOf, createAssociated, transferChecked, transferSol } from '../instructions.ts'
-import { keepUsed, lockLanes, sweepAccounts } from '../lanes.ts'
-import { feeOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
+import { priceFor, simulate, unitPriceNow } from '../fees.ts'
+import { associatedOf, createAssociated } from '../instructions.ts'
+import { keepUsed, lanesIn, lockLanes, sweepAccounts, type Lane } from '../lanes.ts'
+import { feeOf, instructionsOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
 import { followSweeps } from './follow.ts'
 import { markStale } from '../../kit/holdings.ts'
+import { larger } from '../../kit/units.ts'
 import { collectingFailures, insertSweep, stepEach, unlessTaken } from '../../kit/sweeps.ts'
 import { selectWorth, type SweepPlace } from './holdings.ts'
 
@@ -55,20 +55,11 @@ export async function sweep(
   })
 }
 
-/** A nonce account of sweeps, and its value. */
-interface Lane {
-  nonceAccount: Address
-  nonce: string
-}
-
 /** The lanes of sweeps whose values no sweep was signed with. */
 async function freeLanes(db: Database, chain: SolanaChain): Promise<Lane[]> {
-  const named = sweepAccounts(chain).map(({ account }) => account)
-  const accounts = await readAccounts(chain.rpc, named)
-  const lanes = named.flatMap((nonceAccount): Lane[] => {
-    const nonce = nonceOf(accounts.get(nonceAccount), chain.hotWallet.address)
-    return nonce === undefined ? [] : [{ nonceAccount, nonce }]
-  })
+  const made = sweepAccounts(chain)
+  const named = made.map(({ account }) => account)
+  const lanes = lanesIn(chain, await readAccounts(chain.rpc, named), made)
   const { rows } = await db.query<{ nonce_account: string; used_nonce: string | null }>(
     'select nonce_account, used_nonce from solana_lanes where network = $1 and nonce_account = any ($2)',
     [NETWORK, named],
@@ -146,24 +137,11 @@ async function planOf(
   // The customer is owed the whole deposit: what would stay behind would be the platform's loss.
   if (mint?.takesFee) throw new Error(`${asset} takes a fee from each transfer`)
   const makesOwn = own !== undefined && tokenAccountOf(accounts.get(own)) === undefined
-  const instructions =
-    token === undefined
-      ? [transferSol(address, wallet, units)]
-      : [
-          ...(makesOwn
-            ? [
-                createAssociated(token.program, {
-                  ...{ payer: wallet, account: own, owner: wallet, mint: token.mint },
-                }),
-              ]
-            : []),
-          transferChecked(
-            token.program,
-            { source: account, mint: token.mint, target: own!, owner: address },
-            units,
-            token.decimals,
-          ),
-        ]
+  const instructions = instructionsOf({ from: address, to: wallet, units, token, memo: null })
+  if (token !== undefined && makesOwn) {
+    const { mint, program } = token
+    instructions.unshift(createAssociated(program, { payer: wallet, account: own, owner: wallet, mint }))
+  }
   const trial = await simulate(chain, instructions)
   if (trial.err !== null) throw new Error(`the sweep would fail: ${JSON.stringify(trial.err)}`)
   const { unitLimit } = trial
