@@ -16,6 +16,9 @@ import {
 } from '../src/contract/assets/catalogue.ts'
 import { Closed } from '../src/contract/fields.ts'
 import { readApproverKey, type ApproverKey } from '../src/governance/approvals/approval-statement.ts'
+import { depositKeyIn, depositKeysOf, type DepositKeys } from '../chains/evm/deposit-keys.ts'
+import { naming } from '../src/networks/section.ts'
+import { readSecret, Secret } from '../src/networks/secrets.ts'
 import type { Wallet } from './back-end.ts'
 import { openWallet, WalletSection } from './wallets.ts'
 
@@ -47,6 +50,10 @@ const NetworkSection = Closed({
     }),
     { minItems: 1 },
   ),
+  /** The mnemonic or extended private key of the deposit addresses: what lies there goes to the wallets. */
+  deposit_key: Type.Optional(Secret),
+  /** Where the key is that pays gas to deposit addresses, and nothing else. */
+  gas_wallet: Type.Optional(WalletSection),
   /** Where the platform's own transfers may go, beside the wallets: cold storage. */
   treasury_destinations: Type.Optional(Type.Array(Address)),
 })
@@ -88,6 +95,8 @@ export interface SignerNetwork {
   tokenAddresses: Readonly<Record<string, string>>
   wallets: ReadonlyMap<Hex, Wallet>
   feeMax: bigint
+  depositKeys: DepositKeys | undefined
+  gasWallet: Wallet | undefined
   windows: { asset: string; periodMs: number; units: bigint }[]
   treasuryDestinations: ReadonlySet<Hex>
 }
@@ -174,8 +183,14 @@ async function networkOf(
     const wallet = await openWallet(`networks.${name}.wallets[${index}]`, where, environment)
     wallets.set(wallet.address, wallet)
   }
+  const gas = section.gas_wallet
+  const gasWallet = gas && (await openWallet(`networks.${name}.gas_wallet`, gas, environment))
+  if (gasWallet !== undefined && wallets.has(gasWallet.address))
+    throw new Error(`networks.${name}.gas_wallet is among its wallets: its nonces would collide`)
   return {
     network,
+    gasWallet,
+    depositKeys: section.deposit_key && (await depositKeysIn(name, section.deposit_key, environment)),
     chainId: section.chain_id ?? NETWORKS[network].chainId!,
     tokens,
     tokenAddresses: Object.fromEntries([...tokens].map(([asset, { address }]) => [asset, address])),
@@ -190,4 +205,16 @@ async function networkOf(
       (section.treasury_destinations ?? []).map((address) => getAddress(address)),
     ),
   }
+}
+
+async function depositKeysIn(
+  name: string,
+  where: Secret,
+  environment: Record<string, string | undefined>,
+): Promise<DepositKeys> {
+  const field = `networks.${name}.deposit_key`
+  const text = await readSecret(field, where, environment)
+  const keys = naming(field, () => depositKeysOf(depositKeyIn(text)))
+  if (!keys.isPrivate) throw new Error(`${field} is a public key, with which nothing can be swept`)
+  return keys
 }

@@ -62,6 +62,13 @@ export interface AllowLine extends Line, Approved {
   transfer_ids: string[]
 }
 
+/** A move between a deposit address and the platform's wallets. Each question adds its fee, also a repeated one. */
+export interface MoveLine extends LineOfWallet {
+  kind: 'MOVE'
+  nonce: number
+  fee: string
+}
+
 /** By the approval of people, a nonce is used up by an empty transfer to the wallet itself. */
 export interface FillLine extends LineOfWallet, Approved {
   kind: 'FILL'
@@ -88,7 +95,10 @@ function leftBy(line: NonceLine, before: NonceLine | undefined): Leaving {
 }
 
 type NonceLine = SignLine | FillLine
-export type JournalLine = NonceLine | OpenLine | VoidLine | AllowLine | SignatureLine
+export type JournalLine = NonceLine | OpenLine | VoidLine | AllowLine | MoveLine | SignatureLine
+
+/** A line that may contradict what is on record. */
+type Judged = Exclude<JournalLine, SignatureLine | MoveLine>
 
 interface Wallet {
   /** Undefined until people have opened it: a new journal cannot be told from one that was lost. */
@@ -212,6 +222,7 @@ export class Journal {
       if (!signatures.has(line.digest)) signatures.set(line.digest, line.signature)
       return
     }
+    if (line.kind === 'MOVE') return this.#count(line, { asset: '', units: 0n, fee: BigInt(line.fee) })
     // A signed nonce counts, also where the line that opened the journal is gone.
     if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= line.nonce
     if (this.#isApplied(line) || this.conflictOf(line) !== undefined) return
@@ -233,12 +244,16 @@ export class Journal {
     if (line.kind !== 'FILL') this.#transfers.set(line.transfer_id, line)
     if (line.kind === 'VOID') return
     const left = leftBy(line, wallet.byNonce.get(line.nonce))
-    this.windows.get(line.network)?.forEach((window) => window.add(Date.parse(line.at), left))
+    this.#count(line, left)
     wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
     wallet.byNonce.set(line.nonce, line)
   }
 
-  #isApplied(line: Exclude<JournalLine, SignatureLine>): boolean {
+  #count({ network, at }: Line, left: Leaving): void {
+    this.windows.get(network)?.forEach((window) => window.add(Date.parse(at), left))
+  }
+
+  #isApplied(line: Judged): boolean {
     return line.kind !== 'SIGN' && line.change !== undefined && this.#changes.has(line.change)
   }
 
@@ -261,7 +276,7 @@ export class Journal {
   }
 
   /** Why a line contradicts what is on record; undefined where it does not. */
-  conflictOf(line: Exclude<JournalLine, SignatureLine>): string | undefined {
+  conflictOf(line: Judged): string | undefined {
     if (line.kind === 'OPEN') return undefined
     if (line.kind === 'ALLOW') {
       const signed = line.transfer_ids.find((id) => this.#transfers.has(id))
@@ -325,7 +340,7 @@ export class Journal {
   }
 
   /** Whether the journal says this already: the change was applied, or the nonce was used for this at no lower fee. */
-  has(line: Exclude<JournalLine, SignatureLine>): boolean {
+  has(line: Judged): boolean {
     if (this.#isApplied(line)) return true
     if (line.kind !== 'SIGN' && line.kind !== 'FILL') return false
     const before = this.signedAt(line)

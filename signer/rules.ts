@@ -82,14 +82,7 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
   const { network, accepted, units } = judgePayment(config, request)
   const wallet = getAddress(request.wallet)
   demand(network.wallets.has(wallet), `${wallet} is no wallet of ${request.network}`)
-  const transaction = parse(request.unsigned)
-  const fee = transaction.gas * transaction.maxFeePerGas
-  demand(
-    transaction.chainId === network.chainId,
-    `the chain id is ${transaction.chainId}, not ${network.chainId}`,
-  )
-  demand(transaction.gas <= GAS_MAX, `it takes ${transaction.gas} gas, and ${GAS_MAX} at most is paid for`)
-  demand(fee <= network.feeMax, `it may cost ${fee} wei, above fee_max`)
+  const { transaction, fee } = readTransaction(network, request.unsigned)
   requirePays(network, accepted, request.unsigned)
   const line: SignLine = {
     kind: 'SIGN',
@@ -109,6 +102,16 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
   const leaving = [{ asset: accepted.asset, units: own, fee: more }]
   requireWithinWindows(request.network, journal, leaving, now)
   return { line, transaction, network }
+}
+
+/** Reads unsigned bytes. Throws Refused where they are of another chain, or may cost too much. */
+export function readTransaction({ chainId, feeMax }: SignerNetwork, unsigned: Hex) {
+  const transaction = parse(unsigned)
+  const fee = transaction.gas * transaction.maxFeePerGas
+  demand(transaction.chainId === chainId, `the chain id is ${transaction.chainId}, not ${chainId}`)
+  demand(transaction.gas <= GAS_MAX, `it takes ${transaction.gas} gas, and ${GAS_MAX} at most is paid for`)
+  demand(fee <= feeMax, `it may cost ${fee} wei, above fee_max`)
+  return { transaction, fee }
 }
 
 /** Throws Early or Refused unless the line agrees with the journal. */
@@ -311,7 +314,12 @@ function isAbout(text: string, accepted: Accepted): boolean {
 }
 
 /** Throws Refused unless what has left, with these payments, is within each window. */
-function requireWithinWindows(name: string, journal: Journal, leaving: readonly Leaving[], now: Date): void {
+export function requireWithinWindows(
+  name: string,
+  journal: Journal,
+  leaving: readonly Leaving[],
+  now: Date,
+): void {
   const windows = journal.windows.get(name) ?? []
   const unlimited = leaving.find(({ asset }) => !windows.some(({ limit }) => limit.asset === asset))
   demand(unlimited === undefined, `no window is configured for ${unlimited?.asset}`)

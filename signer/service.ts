@@ -12,6 +12,7 @@ import {
   type PaymentToJudge,
   type SignRequest,
 } from './rules.ts'
+import { judgeMove, type MoveRequest } from './moves.ts'
 import { linesOf, requireApproved, type JournalChange } from './journal-changes.ts'
 import type { WalletStatus } from '../chains/evm/remote-signer.ts'
 import type { SignedStatement } from '../src/contract/approval.ts'
@@ -50,6 +51,22 @@ export class Signer {
     // Outside the turn: a device may take seconds, and other wallets do not wait for it.
     const wallet = network.wallets.get(line.wallet as Hex)!
     return { signed: await wallet.signTransaction(transaction, this.#signaturesOf(line, recheck)), head }
+  }
+
+  /** A signed move between a deposit address and the platform's wallets. Throws as `sign` does. */
+  async move(request: MoveRequest): Promise<{ signed: Hex }> {
+    const judged = () => judgeMove(this.#config, this.#journal, request, this.#now())
+    const { line, transaction, signer } = await this.#alone(async () => {
+      const allowed = judged()
+      await this.#journal.keep(allowed.line)
+      return allowed
+    })
+    return {
+      signed: await signer.signTransaction(
+        transaction,
+        this.#signaturesOf(line, () => undefined),
+      ),
+    }
   }
 
   #signaturesOf(place: { network: string; wallet: string }, recheck: () => void): KeptSignatures {

@@ -13,12 +13,13 @@ import { createInterface } from 'node:readline'
 import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, keccak256, serializeTransaction, type Hex } from 'viem'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { TOKEN_ABI, deployToken, ownAnvil } from '../test/anvil.ts'
 import { FAILURES, dieAtEachStep } from '../test/failures.ts'
 import { startKms, type Kms } from '../test/kms.ts'
+import { formsOf, foundIn } from '../test/memory-of.ts'
 import { guideBlocks, HAS_SOFT_HSM, makeToken } from '../test/soft-hsm.ts'
 import {
   credit,
@@ -37,6 +38,7 @@ import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { evmAdapter } from '../chains/evm/adapter.ts'
+import { depositKeysOf } from '../chains/evm/deposit-keys.ts'
 import { parse } from '../chains/evm/transaction.ts'
 import { signerClient, type AskedSigner, type SignerClient } from '../chains/evm/remote-signer.ts'
 import { signerByFiles } from '../chains/evm/signer-files.ts'
@@ -63,6 +65,7 @@ import { atEnd, ownFolder } from '../test/at-end.ts'
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 const CONFIRMATIONS = 2
+const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
 const ONE = 10n ** 18n
 
 const approvers = [newPrivateKey(), newPrivateKey(), newPrivateKey()]
@@ -1485,13 +1488,14 @@ test('over TLS, only a client with a certificate of the authority is answered', 
   await requirePaidOnce(signer, [made])
 })
 
-test('the whole service with a signer: a deposit is swept with gas of its own wallet, and a withdrawal leaves', async () => {
+test('the whole service with a signer: deposits are swept, withdrawals leave, and the worker holds no key', async () => {
   const testNet = await ownAnvil(31_337)
   const { chain } = testNet
   const token = await deployToken(testNet, 6)
   const [hot, gas] = [generatePrivateKey(), generatePrivateKey()]
   const [hotWallet, gasWallet] = [hot, gas].map((key) => privateKeyToAccount(key).address) as [Hex, Hex]
   for (const address of [hotWallet, gasWallet]) await chain.setBalance({ address, value: ONE })
+  const depositKeys = depositKeysOf({ mnemonic: WORDS })
   const file = (name: string) => join(folder, `whole-${name}`)
   const acceptance = newPrivateKey()
   await writeFile(file('acceptance'), JSON.stringify(acceptance))
@@ -1507,6 +1511,7 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
       networks: {
         ETHEREUM: {
           ...{ chain_id: 31_337, tokens: { USDG: token }, wallets: [{ env: 'KEY' }], fee_max: '0.1' },
+          ...{ deposit_key: { env: 'WORDS' }, gas_wallet: { env: 'GAS' } },
           windows: ['ETH', 'USDG'].map((asset) => ({ asset, period_seconds: 60, amount: '1000' })),
         },
       },
@@ -1520,7 +1525,7 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
         ...{
           hot_wallet_address: hotWallet,
           signer: { socket: file('socket') },
-          gas_wallet_key: { env: 'GAS_KEY' },
+          gas_wallet_address: gasWallet,
         },
         ...{
           deposit_key: { env: 'DEPOSIT_KEY' },
@@ -1531,7 +1536,7 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
       },
     }),
   )
-  const config = await readSignerConfig(file('signer'), { KEY: hot })
+  const config = await readSignerConfig(file('signer'), { KEY: hot, WORDS, GAS: gas })
   const journal = await Journal.open(config.journal, config.networks)
   const server = await serveSigner(new Signer(config, journal), config.listen)
   atEnd(async () => {
@@ -1545,9 +1550,9 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
   const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
   const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const bursar = await ownBursar({
-    ...{ DATABASE_URL: database.url, BURSAR_NETWORKS_FILE: file('networks'), GAS_KEY: gas },
+    ...{ DATABASE_URL: database.url, BURSAR_NETWORKS_FILE: file('networks') },
     ...{ BURSAR_ACCEPTANCE_KEY_FILE: file('acceptance'), BURSAR_WORKER_INTERVAL_MS: '100' },
-    DEPOSIT_KEY: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
+    DEPOSIT_KEY: depositKeys.publicKey,
   })
   const call = await remoteCaller(bursar.address, client)
   const asked = { profile_id, crypto_network: 'ETHEREUM' }
@@ -1581,6 +1586,21 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
     )
     .toBe('COMPLETED')
   expect(await onChain(destination_address)).toBe(20_000_000n)
+  const account = mnemonicToAccount(WORDS, { path: "m/44'/60'/0'" }).getHdKey()
+  const keyForms = (key: Hex) => [Buffer.from(key.slice(2), 'hex'), ...formsOf(key.slice(2))]
+  const kept = new Map([
+    ['hot wallet', keyForms(hot)],
+    ['gas wallet', keyForms(gas)],
+    ['words', formsOf(WORDS)],
+    ['deposit key', [Buffer.from(account.privateKey!), ...formsOf(account.privateExtendedKey)]],
+    ['public key', formsOf(depositKeys.publicKey)],
+    ['client', formsOf(client.client_id)],
+  ])
+  // What a worker has to know is found by the same search.
+  expect(await foundIn(bursar.pid, kept)).toEqual(['client', 'public key'])
+  expect(await foundIn(process.pid, kept)).toEqual(
+    expect.arrayContaining(['hot wallet', 'gas wallet', 'words']),
+  )
 })
 
 test('a signature by another key, and bytes of another transaction, are not taken', async () => {

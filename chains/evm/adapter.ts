@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { parseGwei } from 'viem/utils'
+import { getAddress, parseGwei } from 'viem/utils'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -18,7 +18,7 @@ import {
   requireReceived,
   verifyDeposits,
 } from './deposit-checks.ts'
-import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
+import { depositKeysOf, type DepositKey, type DepositPlace } from './deposit-keys.ts'
 import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
 import { estimateFee } from './estimate-fee.ts'
 import { broughtBy, movedBy } from './moved.ts'
@@ -28,7 +28,7 @@ import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
 import { refill } from './refill.ts'
 import { refusesDestination } from './refusals.ts'
-import { askSigner, told } from './remote-signer.ts'
+import { askSigner, remoteMover, told } from './remote-signer.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
@@ -54,7 +54,7 @@ export interface EvmConfig extends SweepConfig, Given, Partial<Defaulted> {
   chainId?: number
   /** Wallets that pay withdrawals beside the hot wallet. */
   furtherWallets?: EvmSigner[]
-  /** Derives deposit addresses and signs for them. Without a key there are no addresses; a public key sweeps nothing. */
+  /** Derives deposit addresses. Without it there are none; a public key is swept by a signer process alone. */
   depositKey?: DepositKey
   /** When a block is confirmed: at this number of confirmations (1 is the newest block), or by the network's own tag. */
   confirmations: number | 'safe' | 'finalized'
@@ -82,7 +82,10 @@ const IN_FLIGHT_MAX = 64
  */
 export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Database): NetworkAdapter {
   const chain = openChain(network, config, db)
-  const keys = config.depositKey && depositKeysOf(config.depositKey)
+  const { signer } = config
+  const remote =
+    signer?.move && ((place: DepositPlace) => remoteMover(network, signer, getAddress(place.address), place))
+  const keys = config.depositKey && depositKeysOf(config.depositKey, remote)
   const follower = hotWalletFollower(chain)
   return staleAfterFailures<NetworkAdapter>(chain, {
     pollMs: config.pollMs ?? POLL_MS,

@@ -1,13 +1,23 @@
 import { readFile } from 'node:fs/promises'
 import assert from 'node:assert/strict'
 import type { Hex, TransactionSerialized } from 'viem'
+import { serializeTransaction } from 'viem/utils'
 import { Agent, request } from 'undici'
 import type { Queryable } from '../../src/db/database.ts'
 import type { SignedStatement, SigningEvidence } from '../../src/contract/approval.ts'
 import type { AskedWithdrawal, SignerAnswer } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { SIGNER_RECHECK_MS, type WaitingReason } from '../../src/networks/waiting.ts'
-import { parse, signedAs, signerAddressOf, signerOf, unsignedOf } from './transaction.ts'
+import type { DepositPlace } from './deposit-keys.ts'
+import {
+  parse,
+  signedAs,
+  signerAddressOf,
+  signerOf,
+  unsignedOf,
+  type EvmSigner,
+  type EvmTransaction,
+} from './transaction.ts'
 
 /** The signer answers, and a wallet's key cannot be used now. Other wallets may have theirs elsewhere. */
 class KeyFailure extends NodeFailure {}
@@ -33,7 +43,20 @@ export interface AskedSigner {
   /** Why the key of a wallet could not be used a moment ago: until it can, the wallet takes no new withdrawal. */
   keyFailure(wallet: Hex): WaitingReason | undefined
   status?(): Promise<WalletStatus[]>
+  /** The signed transaction of a wallet between a deposit address and the platform's wallets. */
+  move?(network: string, wallet: Hex, place: DepositPlace, transaction: EvmTransaction): Promise<Hex>
 }
+
+/** Signs what moves between a deposit address and the platform's wallets, by a signer process that does. */
+export const remoteMover = (
+  network: string,
+  signer: AskedSigner,
+  wallet: Hex,
+  place: DepositPlace,
+): EvmSigner => ({
+  address: wallet,
+  signTransaction: (transaction) => signer.move!(network, wallet, place, transaction),
+})
 
 export interface SignerClient extends Required<AskedSigner> {
   /** Changes its journal, with the approvals of people. Throws an Error where it refuses. */
@@ -105,6 +128,14 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       if (status !== 200) throw new Error(`the signer refuses it: ${String(body.refused)}`)
       return body
     },
+    async move(network, wallet, { address, derivation }, transaction) {
+      const unsigned = serializeTransaction(transaction)
+      const { status, body } = await call('/v1/move', { network, wallet, address, derivation, unsigned })
+      if (status !== 200)
+        throw new NodeFailure(`the signer refuses a move of ${wallet}: ${String(body.refused)}`)
+      requireSignedBy(wallet, await signerOf(body.signed as TransactionSerialized))
+      return body.signed as Hex
+    },
     keyFailure(wallet) {
       const { reason, at: failedAt = -Infinity } = keyFailures.get(wallet) ?? {}
       return performance.now() - failedAt < KEY_FAILURE_MS ? reason : undefined
@@ -117,10 +148,13 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
   }
 }
 
+const requireSignedBy = (wallet: Hex, signer: Hex) =>
+  assert(signer === wallet, `it is not signed by ${wallet}`)
+
 /** A signed answer. Throws an AssertionError where it is of another transaction, by another key, or without a journal. */
 export async function signedAnswer(wallet: Hex, unsigned: Hex, answer: object): Promise<JournalAnswer> {
   const { signed, head = '' } = answer as { signed: TransactionSerialized; head?: string }
-  assert((await signerOf(signed)) === wallet, `it is not signed by ${wallet}`)
+  requireSignedBy(wallet, await signerOf(signed))
   assert(/^[0-9a-f]{32}$/.test(head), 'it does not say where its journal ends')
   return { signed: signedAs({ address: wallet }, parse(unsigned), signed), head }
 }

@@ -40,7 +40,9 @@ export const EvmSection = Closed({
       }),
     ]),
   ),
-  /** With a signer: the private key that pays gas for sweeping, in hex. It pays no withdrawal. */
+  /** With a signer: the wallet that pays gas for sweeping. It pays no withdrawal. */
+  gas_wallet_address: Type.Optional(Address),
+  /** Its private key, in hex, where the signer has no network. */
   gas_wallet_key: Type.Optional(Secret),
   /** Wallets that pay beside it, each with its own nonces. A process with the worker needs their keys. */
   further_hot_wallets: Type.Optional(Wallets),

@@ -61,14 +61,19 @@ export function signerCommands(program: Command): void {
         server.closeAllConnections()
       })
       const refuses = await running.check([]).then(() => undefined, messageOf)
-      return { ready: true, wallets: await running.status(), refuses }
+      const deposit_keys = [...config.networks].flatMap(([network, { depositKeys }]) =>
+        depositKeys === undefined ? [] : { network, public_key: depositKeys.publicKey },
+      )
+      return { ready: true, wallets: await running.status(), deposit_keys, refuses }
     },
-    says({ wallets, refuses }) {
+    says({ wallets, deposit_keys, refuses }) {
       const lines = wallets.map(
         ({ network, wallet, next_nonce }) =>
           `  ${network} ${wallet}: ${next_nonce === null ? "not opened, see 'bursar signer open'" : `next nonce ${next_nonce}`}`,
       )
-      return [refuses ? `The signer signs nothing: ${refuses}` : 'The signer is ready.', ...lines].join('\n')
+      const keys = deposit_keys.map(({ network, public_key }) => `  ${network} deposit_key: ${public_key}`)
+      const state = refuses ? `The signer signs nothing: ${refuses}` : 'The signer is ready.'
+      return [state, ...lines, ...keys].join('\n')
     },
   })
   signer.list('sign <request...> --config <file> [--answers <folder>]', {
