@@ -41,14 +41,29 @@ const NetworkSection = Closed({
   wallets: Type.Array(WalletSection, { minItems: 1, maxItems: 20 }),
   /** The most that one transaction may cost, in the network's own asset. */
   fee_max: Decimal,
-  /** The most that leaves within a period of a year at most, by asset. An asset without a window is not paid. */
+  /** The most that leaves within a period of a year at most, by asset. An asset without an amount for all is not paid. */
   windows: Type.Array(
     Closed({
       asset: Type.String(),
       period_seconds: Type.Integer({ minimum: 1, maximum: 31_536_000 }),
-      amount: Decimal,
+      amount: Type.Optional(Decimal),
+      /** The most payments. */
+      count: Type.Optional(Type.Integer({ minimum: 1 })),
+      /** Each customer or destination has a window of its own. */
+      per: Type.Optional(Type.Union([Type.Literal('customer'), Type.Literal('destination')])),
     }),
     { minItems: 1 },
+  ),
+  /** From an amount on, an asset goes only to a destination that people named, so long ago. */
+  destinations: Type.Optional(
+    Type.Array(
+      Closed({
+        asset: Type.String(),
+        from: Decimal,
+        required: Type.Integer({ minimum: 1 }),
+        cooling_seconds: Type.Integer({ minimum: 0, maximum: 31_536_000 }),
+      }),
+    ),
   ),
   /** The mnemonic or extended private key of the deposit addresses: what lies there goes to the wallets. */
   deposit_key: Type.Optional(Secret),
@@ -97,7 +112,14 @@ export interface SignerNetwork {
   feeMax: bigint
   depositKeys: DepositKeys | undefined
   gasWallet: Wallet | undefined
-  windows: { asset: string; periodMs: number; units: bigint }[]
+  windows: {
+    asset: string
+    periodMs: number
+    units?: bigint | undefined
+    payments?: number | undefined
+    per?: 'customer' | 'destination' | undefined
+  }[]
+  destinations: { asset: string; from: bigint; required: number; coolingMs: number }[]
   treasuryDestinations: ReadonlySet<Hex>
 }
 
@@ -134,7 +156,11 @@ export async function readSignerConfig(
     throw new Error(`stop_file: its folder must be one that the signer can search: ${error.message}`)
   })
   const approvers = value.approvers.map((jwk) => readApproverKey(jwk))
-  const most = Math.max(value.journal_approvals, ...value.approvals.map(({ required }) => required))
+  const rules = [
+    ...value.approvals,
+    ...Object.values(value.networks).flatMap((one) => one.destinations ?? []),
+  ]
+  const most = Math.max(value.journal_approvals, ...rules.map(({ required }) => required))
   if (most > approvers.length)
     throw new Error(`approvers names ${approvers.length} keys, and ${most} approvals are required`)
   for (const [index, { asset, from }] of value.approvals.entries())
@@ -196,10 +222,19 @@ async function networkOf(
     tokenAddresses: Object.fromEntries([...tokens].map(([asset, { address }]) => [asset, address])),
     wallets,
     feeMax: units('fee_max', NETWORKS[network].gasAsset, section.fee_max),
-    windows: section.windows.map(({ asset, period_seconds, amount }, index) => ({
-      asset,
-      periodMs: period_seconds * 1000,
-      units: units(`windows[${index}].amount`, asset, amount),
+    windows: section.windows.map(({ asset, period_seconds, amount, count, per }, index) => {
+      const field = `windows[${index}]`
+      if (amount === undefined && count === undefined)
+        throw new Error(`networks.${name}.${field} must have an amount, a count or both`)
+      const most = units(`${field}.amount`, asset, amount ?? '0')
+      const limit = { asset, periodMs: period_seconds * 1000, payments: count, per }
+      return { ...limit, units: amount === undefined ? undefined : most }
+    }),
+    destinations: (section.destinations ?? []).map((rule, index) => ({
+      asset: rule.asset,
+      from: units(`destinations[${index}].from`, rule.asset, rule.from),
+      required: rule.required,
+      coolingMs: rule.cooling_seconds * 1000,
     })),
     treasuryDestinations: new Set(
       (section.treasury_destinations ?? []).map((address) => getAddress(address)),

@@ -3,7 +3,7 @@ import { getAddress, isAddress } from 'viem/utils'
 import type { SignedStatement } from '../src/contract/approval.ts'
 import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
 import type { SignerConfig } from './config.ts'
-import type { AllowLine, FillLine, OpenLine, VoidLine } from './journal.ts'
+import type { AllowLine, DestinationLine, FillLine, OpenLine, VoidLine } from './journal.ts'
 import { Refused } from './rules.ts'
 
 /** How long approvals of a change count. Otherwise those of the first opening would open a journal that was lost. */
@@ -19,6 +19,7 @@ export type JournalChange = { expires_at: string } & (
   | Omit<OpenLine, 'at' | 'change'>
   | (Omit<VoidLine, 'at' | 'change' | 'nonce' | 'transfer_id'> & { nonces: number[]; transfer_ids: string[] })
   | Omit<AllowLine, 'at' | 'change'>
+  | Omit<DestinationLine, 'at' | 'change' | 'approvals'>
   | (Omit<FillLine, 'at' | 'change' | 'fee'> & { gas: number; max_fee_per_gas: string })
 )
 
@@ -40,8 +41,21 @@ const areIds = (ids: unknown): ids is string[] =>
 export function readChange(value: unknown): JournalChange {
   const { kind, network, wallet, nonce, expires_at, ...more } = Object(value) as Record<string, unknown>
   const { next_nonce, transfers_from, after, nonces, transfer_ids, gas, max_fee_per_gas } = more
+  const { asset, destinations, remove } = more
   if (kind === 'ALLOW' && typeof network === 'string' && areIds(transfer_ids) && isTime(expires_at))
     return { kind, network, transfer_ids, expires_at }
+  const isPlace = typeof network === 'string' && typeof asset === 'string' && isTime(expires_at)
+  if (
+    kind === 'DESTINATION' &&
+    isPlace &&
+    areIds(destinations) &&
+    destinations.every((one) => isAddress(one))
+  )
+    return {
+      ...{ kind, network, asset, destinations: destinations.map((one) => getAddress(one)) },
+      ...(remove === true && { remove }),
+      expires_at,
+    }
   if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet) && isTime(expires_at)) {
     const place = { network, wallet: getAddress(wallet) }
     if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from) && (!after || areIds(after)))
@@ -55,13 +69,17 @@ export function readChange(value: unknown): JournalChange {
   }
   throw new Refused(
     'a change has network and expires_at, and is OPEN with wallet, next_nonce and transfers_from, FILL with wallet, nonce, gas ' +
-      `and max_fee_per_gas, ALLOW with 1 to ${TRANSFERS_MAX} transfer_ids, or VOID with these, their nonces and wallet. ` +
+      `and max_fee_per_gas, ALLOW with 1 to ${TRANSFERS_MAX} transfer_ids, DESTINATION with asset and destinations, or VOID with these, their nonces and wallet. ` +
       'Times are written as 2026-01-31T08:00:00.000Z',
   )
 }
 
 /** The lines that a change adds to the journal. */
-export function linesOf(approved: JournalChange, now: Date): (AllowLine | FillLine | OpenLine | VoidLine)[] {
+export function linesOf(
+  approved: JournalChange,
+  approvals: number,
+  now: Date,
+): (AllowLine | DestinationLine | FillLine | OpenLine | VoidLine)[] {
   const { expires_at: _, ...line } = approved
   const change = createHash('sha256').update(changeText(approved)).digest('hex')
   const kept = { at: now.toISOString(), change }
@@ -69,18 +87,22 @@ export function linesOf(approved: JournalChange, now: Date): (AllowLine | FillLi
     const { nonces, transfer_ids: ids, ...place } = { ...line, ...kept }
     return nonces.map((nonce, n) => ({ ...place, nonce, transfer_id: ids[n]!, change: `${change}/${n}` }))
   }
+  // More people may approve the same later.
+  if (line.kind === 'DESTINATION') return [{ ...line, ...kept, change: `${change}/${approvals}`, approvals }]
   if (line.kind !== 'FILL') return [{ ...line, ...kept }]
   const { gas, max_fee_per_gas, ...fill } = line
   return [{ ...fill, ...kept, fee: String(BigInt(gas) * BigInt(max_fee_per_gas)) }]
 }
 
-/** Throws Refused unless enough of the configuration's approvers have signed this change, not long ago. */
+/**
+ * How many of the configuration's approvers have signed this change, not long ago. Throws Refused unless they are enough.
+ */
 export function requireApproved(
   { approvers, journalApprovals }: SignerConfig,
   change: JournalChange,
   approvals: readonly SignedStatement[],
   now: Date,
-): void {
+): number {
   const left = Date.parse(change.expires_at) - now.getTime()
   if (left < 0 || left > CHANGE_VALID_MS)
     throw new Refused(`expires_at must lie within the next 24 hours, and is ${change.expires_at}`)
@@ -96,4 +118,5 @@ export function requireApproved(
   )
   if (approving.size < journalApprovals)
     throw new Refused(`${journalApprovals} approvers must sign this, and ${approving.size} have: ${text}`)
+  return approving.size
 }

@@ -32,6 +32,9 @@ export interface SignLine extends LineOfWallet {
   units: string
   /** The most that it costs, in the network's own asset. */
   fee: string
+  /** Those of a customer's payment. Older lines have none. */
+  customer?: string
+  destination?: string
 }
 
 interface Approved {
@@ -62,6 +65,17 @@ export interface AllowLine extends Line, Approved {
   transfer_ids: string[]
 }
 
+/** By the approval of people, an asset may go to these destinations, once a time has passed. */
+export interface DestinationLine extends Line, Approved {
+  kind: 'DESTINATION'
+  asset: string
+  destinations: string[]
+  /** They are not named any more. */
+  remove?: true
+  /** How many have approved it. */
+  approvals: number
+}
+
 /** A move between a deposit address and the platform's wallets. Each question adds its fee, also a repeated one. */
 export interface MoveLine extends LineOfWallet {
   kind: 'MOVE'
@@ -86,16 +100,25 @@ export interface SignatureLine extends LineOfWallet {
   signature: Hex
 }
 
+const NO_PAYMENT = { asset: '', units: 0, customer: undefined, destination: undefined }
+
 /** A replacement of the same nonce lets out what it costs more, and no second amount. */
 function leftBy(line: NonceLine, before: NonceLine | undefined): Leaving {
   const more = BigInt(line.fee) - BigInt(before?.fee ?? 0)
   const isPayment = line.kind === 'SIGN' && before?.kind !== 'SIGN'
-  const { asset, units } = isPayment ? line : { asset: '', units: 0 }
-  return { asset, units: BigInt(units), fee: more > 0n ? more : 0n }
+  const { asset, units, customer, destination } = isPayment ? line : NO_PAYMENT
+  return { asset, units: BigInt(units), fee: more > 0n ? more : 0n, customer, destination }
 }
 
 type NonceLine = SignLine | FillLine
-export type JournalLine = NonceLine | OpenLine | VoidLine | AllowLine | MoveLine | SignatureLine
+export type JournalLine =
+  | NonceLine
+  | OpenLine
+  | VoidLine
+  | AllowLine
+  | DestinationLine
+  | MoveLine
+  | SignatureLine
 
 /** A line that may contradict what is on record. */
 type Judged = Exclude<JournalLine, SignatureLine | MoveLine>
@@ -107,6 +130,12 @@ interface Wallet {
   signatures: Map<string, Hex>
 }
 
+interface Named {
+  network: string
+  asset: string
+  destination: string
+}
+const destinationKey = ({ network, asset, destination }: Named) => `${network} ${asset} ${destination}`
 const walletKey = ({ network, wallet }: Pick<SignLine, 'network' | 'wallet'>) => `${network} ${wallet}`
 
 /** Each line is an object of JSON. */
@@ -125,6 +154,8 @@ export class Journal {
   readonly #transfers = new Map<string, SignLine | VoidLine>()
   /** Transfers that may be signed, though they are from before. */
   readonly #allowed = new Set<string>()
+  /** By network, asset and address. */
+  readonly #named = new Map<string, DestinationLine[]>()
   /** The SHA-256 of what people have approved. */
   readonly #changes = new Set<string>()
   /** By network, the time from which on transfers are signed that are not on record. */
@@ -227,6 +258,13 @@ export class Journal {
     if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= line.nonce
     if (this.#isApplied(line) || this.conflictOf(line) !== undefined) return
     if (line.kind !== 'SIGN' && line.change !== undefined) this.#changes.add(line.change)
+    if (line.kind === 'DESTINATION') {
+      for (const destination of line.destinations) {
+        const key = destinationKey({ ...line, destination })
+        this.#named.set(key, line.remove ? [] : [...(this.#named.get(key) ?? []), line])
+      }
+      return
+    }
     if (line.kind === 'ALLOW') return line.transfer_ids.forEach((id) => this.#allowed.add(id))
     const wallet = this.#walletOf(line)
     if (line.kind === 'OPEN') {
@@ -277,7 +315,7 @@ export class Journal {
 
   /** Why a line contradicts what is on record; undefined where it does not. */
   conflictOf(line: Judged): string | undefined {
-    if (line.kind === 'OPEN') return undefined
+    if (line.kind === 'OPEN' || line.kind === 'DESTINATION') return undefined
     if (line.kind === 'ALLOW') {
       const signed = line.transfer_ids.find((id) => this.#transfers.has(id))
       return signed && this.#signedAs(signed)
@@ -327,6 +365,12 @@ export class Journal {
     const isKnown = this.#transfers.has(transferId) || this.#allowed.has(transferId)
     if (from === undefined || isKnown || millisOfId(transferId) >= Date.parse(from)) return undefined
     return `transfer ${transferId} is from before ${from}, and may have been signed on a journal that was lost: 'bursar signer allow' allows it`
+  }
+
+  /** Since when a destination is named by so many people; undefined where it is not. */
+  named(destination: Named, required: number): string | undefined {
+    const lines = this.#named.get(destinationKey(destination)) ?? []
+    return lines.find(({ approvals }) => approvals >= required)?.at
   }
 
   /** What was signed for a transfer, and is not void. */

@@ -1,16 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { encodeFunctionData, parseAbi, serializeTransaction, type Hex } from 'viem'
 import { expect, test } from 'vitest'
 import { depositKeysOf } from '../chains/evm/deposit-keys.ts'
 import { signerOf, type EvmTransaction } from '../chains/evm/transaction.ts'
-import { newPrivateKey, publicPartOf } from '../src/governance/approvals/approval-statement.ts'
-import { atEnd, ownFolder } from '../test/at-end.ts'
-import { readSignerConfig } from './config.ts'
-import { Journal } from './journal.ts'
-import { Signer } from './service.ts'
+import { ownEvmSigner } from '../test/evm-signer.ts'
 
 const GWEI = 10n ** 9n
 const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
@@ -29,27 +23,11 @@ const stranger = privateKeyToAccount(generatePrivateKey()).address
 
 /** A signer of which 0.01 ETH of fees may leave in a day. */
 async function ownSigner() {
-  const folder = await ownFolder()
-  const path = join(folder, 'signer.json')
-  await writeFile(
-    path,
-    JSON.stringify({
-      ...{ listen: join(folder, 's'), journal: join(folder, 'journal'), stop_file: join(folder, 'stop') },
-      ...{ approvers: [publicPartOf(newPrivateKey())], approvals: [], journal_approvals: 1 },
-      acceptance_keys: [publicPartOf(newPrivateKey())],
-      networks: {
-        ETHEREUM: {
-          ...{ tokens: { USDG: TOKEN }, wallets: [{ env: 'HOT' }], fee_max: '0.005' },
-          ...{ deposit_key: { env: 'WORDS' }, gas_wallet: { env: 'GAS' } },
-          windows: [{ asset: 'ETH', period_seconds: 86_400, amount: '0.01' }],
-        },
-      },
-    }),
-  )
-  const config = await readSignerConfig(path, { HOT: hot, GAS: gas, WORDS })
-  const journal = await Journal.open(config.journal, config.networks)
-  atEnd(() => journal.close())
-  const signer = new Signer(config, journal)
+  const section = {
+    ...{ tokens: { USDG: TOKEN }, deposit_key: { env: 'WORDS' }, gas_wallet: { env: 'GAS' } },
+    windows: [{ asset: 'ETH', period_seconds: 86_400, amount: '0.01' }],
+  }
+  const { signer } = await ownEvmSigner(section, { keys: { HOT: hot, GAS: gas, WORDS } })
   return (
     changes: Partial<EvmTransaction> = {},
     wallet: string = address,

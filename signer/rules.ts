@@ -79,7 +79,7 @@ const GAS_MAX = 1_000_000n
  * believes nothing that the configuration does not prove: neither the bytes, nor who accepted or approved the payment.
  */
 export function judge(config: SignerConfig, journal: Journal, request: SignRequest, now: Date): Allowed {
-  const { network, accepted, units } = judgePayment(config, request)
+  const { network, accepted, units } = judgePayment(config, journal, request, now)
   const wallet = getAddress(request.wallet)
   demand(network.wallets.has(wallet), `${wallet} is no wallet of ${request.network}`)
   const { transaction, fee } = readTransaction(network, request.unsigned)
@@ -94,12 +94,13 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
     asset: accepted.asset,
     units: String(units),
     fee: String(fee),
+    ...whoseOf(accepted),
   }
   requireInJournal(journal, request, accepted.id)
   requireNoConflict(journal, line)
   const before = journal.signedAt(line)
   const [own, more] = before === undefined ? [units, fee] : ([0n, fee - BigInt(before.fee)] as const)
-  const leaving = [{ asset: accepted.asset, units: own, fee: more }]
+  const leaving = [{ asset: accepted.asset, units: own, fee: more, ...whoseOf(accepted) }]
   requireWithinWindows(request.network, journal, leaving, now)
   return { line, transaction, network }
 }
@@ -161,7 +162,7 @@ export function foresee(
   const counted = new Map([...foreseen].filter(([, { until }]) => until >= now.getTime()))
   return payments.map((payment) => {
     try {
-      const { network, accepted, units } = judgePayment(config, payment)
+      const { network, accepted, units } = judgePayment(config, journal, payment, now)
       requireInJournal(journal, payment, accepted.id)
       const before = journal.signedFor(accepted.id)
       demand(
@@ -173,6 +174,7 @@ export function foresee(
         asset: accepted.asset,
         units,
         fee: network.feeMax,
+        ...whoseOf(accepted),
         until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
       }
       counted.delete(accepted.id)
@@ -203,7 +205,7 @@ export function requireNotStopped(stopFile: string): void {
 }
 
 /** Judges a payment by all rules but those of its bytes and its windows. Throws Refused. */
-function judgePayment(config: SignerConfig, payment: PaymentToJudge) {
+function judgePayment(config: SignerConfig, journal: Journal, payment: PaymentToJudge, now: Date) {
   requireNotStopped(config.stopFile)
   const network = config.networks.get(payment.network)
   demand(network !== undefined, `${payment.network} is not configured`)
@@ -216,6 +218,7 @@ function judgePayment(config: SignerConfig, payment: PaymentToJudge) {
   const units = parseAmount(accepted.amount, decimals)
   demand(units !== undefined, 'the amount cannot be read')
   requireAccepted(config, network, { ...accepted, units, decimals }, payment)
+  requireNamed(network, journal, { ...accepted, units }, now)
   return { network, accepted, units }
 }
 
@@ -237,6 +240,31 @@ function acceptedIn(text: string): Accepted {
   for (const member of [customer_id, id, asset, amount, network, destination])
     demand(typeof member === 'string', 'what was accepted cannot be read')
   return { customer_id, id, asset, amount, network, destination, memo } as Accepted
+}
+
+/** Whose limits a payment counts in. The platform's own transfers have destinations of their own. */
+const whoseOf = ({ customer_id, destination }: Accepted) =>
+  customer_id === PLATFORM_ID ? {} : { customer: customer_id, destination: getAddress(destination) }
+
+/** Throws Refused unless people named the destination long enough ago, where a rule of its asset and amount asks for it. */
+function requireNamed(
+  { network, destinations }: SignerNetwork,
+  journal: Journal,
+  accepted: Accepted & { units: bigint },
+  now: Date,
+): void {
+  const { destination } = whoseOf(accepted)
+  if (destination === undefined) return
+  const { asset, units } = accepted
+  for (const { required, coolingMs } of destinations.filter(
+    (rule) => rule.asset === asset && units >= rule.from,
+  )) {
+    const named = journal.named({ network, asset, destination }, required)
+    const name = `'bursar signer destination' names ${destination} for ${asset}`
+    demand(named !== undefined, `${required} approvers must have named its destination: ${name}`)
+    const from = new Date(Date.parse(named) + coolingMs)
+    demand(now >= from, `its destination was named at ${named}, and is paid from ${from.toISOString()} on`)
+  }
 }
 
 /** Throws Refused unless the bytes pay exactly what was accepted. */
@@ -321,11 +349,12 @@ export function requireWithinWindows(
   now: Date,
 ): void {
   const windows = journal.windows.get(name) ?? []
-  const unlimited = leaving.find(({ asset }) => !windows.some(({ limit }) => limit.asset === asset))
+  const isLimited = ({ asset }: Leaving) =>
+    windows.some(({ limit: { per, units, ...its } }) => its.asset === asset && !per && units !== undefined)
+  const unlimited = leaving.find((one) => !isLimited(one))
   demand(unlimited === undefined, `no window is configured for ${unlimited?.asset}`)
   for (const window of windows) {
-    const { asset, periodMs, units } = window.limit
-    const left = leaving.reduce((sum, payment) => sum + window.counts(payment), window.left(now))
-    demand(left <= units, `more ${asset} would leave than its window of ${periodMs / 1000} s allows`)
+    const objection = window.objectionTo(leaving, now)
+    demand(objection === undefined, objection!)
   }
 }

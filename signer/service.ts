@@ -100,14 +100,14 @@ export class Signer {
    */
   async change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<{ signed?: Hex }> {
     const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}
-    const wallet = change.kind === 'ALLOW' ? undefined : wallets?.get(change.wallet as Hex)
+    const wallet = 'wallet' in change ? wallets?.get(change.wallet as Hex) : undefined
     await this.#alone(async () => {
       const now = this.#now()
-      requireApproved(this.#config, change, approvals, now)
+      const approving = requireApproved(this.#config, change, approvals, now)
       demand(wallets !== undefined, `${change.network} is not configured`)
-      if (change.kind !== 'ALLOW')
+      if ('wallet' in change)
         demand(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
-      const lines = linesOf(change, now)
+      const lines = linesOf(change, approving, now)
       for (const line of lines) {
         if (!this.#journal.has(line)) requireNoConflict(this.#journal, line)
         if (line.kind === 'FILL')
