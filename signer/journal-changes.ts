@@ -3,7 +3,7 @@ import { getAddress, isAddress } from 'viem/utils'
 import type { SignedStatement } from '../src/contract/approval.ts'
 import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
 import type { SignerConfig } from './config.ts'
-import type { AllowLine, DestinationLine, FillLine, OpenLine, VoidLine } from './journal.ts'
+import type { AllowLine, DestinationLine, FillLine, OpenLine, VoidLine } from './journal-lines.ts'
 import { Refused } from './rules.ts'
 
 /** How long approvals of a change count. Otherwise those of the first opening would open a journal that was lost. */

@@ -5,6 +5,16 @@ import { dirname } from 'node:path'
 import type { Hex } from 'viem'
 import { millisOfId } from '../src/db/ids.ts'
 import type { SignerConfig } from './config.ts'
+import type {
+  DestinationLine,
+  JournalLine,
+  Judged,
+  Line,
+  NonceLine,
+  SignLine,
+  SignatureLine,
+  VoidLine,
+} from './journal-lines.ts'
 import { listenAlone } from './socket.ts'
 import { Window, type Leaving } from './windows.ts'
 
@@ -13,92 +23,6 @@ import { Window, type Leaving } from './windows.ts'
  * the signature leaves, so that a crash repeats the same signature or none. One process writes it. Where two do all the
  * same, the first line of a nonce or transfer counts, and later ones that contradict it are void.
  */
-
-interface Line {
-  at: string
-  network: string
-}
-
-interface LineOfWallet extends Line {
-  wallet: string
-}
-
-/** A nonce of a wallet, and the payment that it is used for. Amounts in units of the chain, as decimal strings. */
-export interface SignLine extends LineOfWallet {
-  kind: 'SIGN'
-  nonce: number
-  transfer_id: string
-  asset: string
-  units: string
-  /** The most that it costs, in the network's own asset. */
-  fee: string
-  /** Those of a customer's payment. Older lines have none. */
-  customer?: string
-  destination?: string
-}
-
-interface Approved {
-  /** The SHA-256 of what they signed: it is applied once. Lines of version 0 have none. */
-  change?: string
-}
-
-/** By the approval of people, the journal begins at this nonce: it is new, was lost, or was restored from a backup. */
-export interface OpenLine extends LineOfWallet, Approved {
-  kind: 'OPEN'
-  next_nonce: number
-  /** Transfers from before may have been signed on what was lost: only those on record are signed. */
-  transfers_from: string
-  /** Ends of the lost journal that the worker knows: this one goes on from them. */
-  after?: string[]
-}
-
-/** By the approval of people, a transfer may be signed anew: what was signed for it with this nonce can never be mined. */
-export interface VoidLine extends LineOfWallet, Approved {
-  kind: 'VOID'
-  nonce: number
-  transfer_id: string
-}
-
-/** By the approval of people, transfers from before the journal began may be signed: none of them was. */
-export interface AllowLine extends Line, Approved {
-  kind: 'ALLOW'
-  transfer_ids: string[]
-}
-
-/** By the approval of people, an asset may go to these destinations, once a time has passed. */
-export interface DestinationLine extends Line, Approved {
-  kind: 'DESTINATION'
-  asset: string
-  destinations: string[]
-  /** They are not named any more. */
-  remove?: true
-  /** How many have approved it. */
-  approvals: number
-}
-
-/** A move between a deposit address and the platform's wallets. Each question adds its fee, also a repeated one. */
-export interface MoveLine extends LineOfWallet {
-  kind: 'MOVE'
-  nonce: number
-  fee: string
-}
-
-/** By the approval of people, a nonce is used up by an empty transfer to the wallet itself. */
-export interface FillLine extends LineOfWallet, Approved {
-  kind: 'FILL'
-  nonce: number
-  fee: string
-}
-
-/**
- * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it
- * leaves, and the first of a digest counts.
- */
-export interface SignatureLine extends LineOfWallet {
-  kind: 'SIGNATURE'
-  digest: string
-  signature: Hex
-}
 
 const NO_PAYMENT = { asset: '', units: 0, customer: undefined, destination: undefined }
 
@@ -109,19 +33,6 @@ function leftBy(line: NonceLine, before: NonceLine | undefined): Leaving {
   const { asset, units, customer, destination } = isPayment ? line : NO_PAYMENT
   return { asset, units: BigInt(units), fee: more > 0n ? more : 0n, customer, destination }
 }
-
-type NonceLine = SignLine | FillLine
-export type JournalLine =
-  | NonceLine
-  | OpenLine
-  | VoidLine
-  | AllowLine
-  | DestinationLine
-  | MoveLine
-  | SignatureLine
-
-/** A line that may contradict what is on record. */
-type Judged = Exclude<JournalLine, SignatureLine | MoveLine>
 
 interface Wallet {
   /** Undefined until people have opened it: a new journal cannot be told from one that was lost. */

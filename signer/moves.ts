@@ -5,7 +5,8 @@ import { recipientOf } from '../chains/evm/signed-payment.ts'
 import { NETWORKS } from '../src/contract/assets/catalogue.ts'
 import type { Wallet } from './back-end.ts'
 import type { SignerConfig } from './config.ts'
-import type { Journal, MoveLine } from './journal.ts'
+import type { Journal } from './journal.ts'
+import type { MoveLine } from './journal-lines.ts'
 import { demand, readTransaction, requireNotStopped, requireWithinWindows } from './rules.ts'
 
 /**

@@ -12,7 +12,8 @@ import { disagreementOf } from '../chains/evm/signed-payment.ts'
 import { unlessUnreadable } from '../src/networks/signed-payment.ts'
 import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
 import { NATIVE_DECIMALS, type SignerConfig, type SignerNetwork } from './config.ts'
-import type { Journal, SignLine } from './journal.ts'
+import type { Journal } from './journal.ts'
+import type { SignLine } from './journal-lines.ts'
 import type { Leaving } from './windows.ts'
 
 /** A payment of a network, with what proves that it was accepted. */
