@@ -3,8 +3,6 @@ import { access, constants, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Ajv } from 'ajv'
 import { Type, type Static } from 'typebox'
-import type { Hex } from 'viem'
-import { getAddress } from 'viem/utils'
 import { tokensOf, type Token } from '../chains/evm/chain.ts'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import {
@@ -16,16 +14,18 @@ import {
 } from '../src/contract/assets/catalogue.ts'
 import { Closed } from '../src/contract/fields.ts'
 import { readApproverKey, type ApproverKey } from '../src/governance/approvals/approval-statement.ts'
-import { depositKeyIn, depositKeysOf, type DepositKeys } from '../chains/evm/deposit-keys.ts'
+import { mintsOf } from '../chains/solana/chain.ts'
 import { naming } from '../src/networks/section.ts'
 import { readSecret, Secret } from '../src/networks/secrets.ts'
-import type { Wallet } from './back-end.ts'
+import { evm } from './evm.ts'
+import type { DepositKeys, SignerFamily, SignerNetwork, Wallet } from './family.ts'
+import { solana } from './solana.ts'
 import { openWallet, WalletSection } from './wallets.ts'
 
 /** The signer's own configuration: it believes no database, and takes no word of whoever asks it. */
 
 const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
-const Address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
+const Address = Type.String({ minLength: 1 })
 const Path = Type.String({ minLength: 1 })
 const PublicKey = Type.Object(
   { kty: Type.String(), crv: Type.String(), x: Type.String() },
@@ -102,27 +102,6 @@ const Config = Closed({
 })
 export type Listen = Static<typeof Config>['listen']
 
-/** One network, as the signer's rules read it. Units are those of the chain. */
-export interface SignerNetwork {
-  network: CryptoNetwork
-  chainId: number
-  tokens: ReadonlyMap<string, Token>
-  tokenAddresses: Readonly<Record<string, string>>
-  wallets: ReadonlyMap<Hex, Wallet>
-  feeMax: bigint
-  depositKeys: DepositKeys | undefined
-  gasWallet: Wallet | undefined
-  windows: {
-    asset: string
-    periodMs: number
-    units?: bigint | undefined
-    payments?: number | undefined
-    per?: 'customer' | 'destination' | undefined
-  }[]
-  destinations: { asset: string; from: bigint; required: number; coolingMs: number }[]
-  treasuryDestinations: ReadonlySet<Hex>
-}
-
 export interface SignerConfig {
   listen: Listen
   journal: string
@@ -134,7 +113,14 @@ export interface SignerConfig {
   networks: ReadonlyMap<string, SignerNetwork>
 }
 
-export const NATIVE_DECIMALS = 18
+/** The families that are signed for. */
+const FAMILIES: Readonly<Record<string, SignerFamily>> = { evm, solana }
+
+/** Decimals of an asset on the chain. */
+export const decimalsOn = (network: CryptoNetwork, asset: string): number | undefined =>
+  NETWORKS[network].family === 'evm' && asset === NETWORKS[network].gasAsset
+    ? 18
+    : findAsset(asset)?.networks[network]?.decimals
 
 /** Reads the signer's file, with the keys that it names. Throws an Error that names the field and the rule. */
 export async function readSignerConfig(
@@ -193,33 +179,39 @@ async function networkOf(
   section: Static<typeof NetworkSection>,
   environment: Record<string, string | undefined>,
 ): Promise<SignerNetwork> {
-  const network = CRYPTO_NETWORKS.find((known) => known === name && NETWORKS[known].family === 'evm')
-  if (network === undefined)
-    throw new Error(`networks.${name} is no EVM network, the only ones that are signed for`)
-  const tokens = tokensOf(network, section.tokens ?? {})
+  const network = CRYPTO_NETWORKS.find((known) => known === name)
+  const family = network && FAMILIES[NETWORKS[network].family]
+  if (network === undefined || family === undefined)
+    throw new Error(`networks.${name} is no EVM network and not SOLANA, the only ones that are signed for`)
+  const isEvm = family === evm
+  const tokens = isEvm ? tokensOf(network, section.tokens ?? {}) : new Map<string, Token>()
+  const mints = isEvm ? [] : [...mintsOf(section.tokens ?? {})]
   const units = (field: string, asset: string, amount: string) => {
-    const decimals = asset === NETWORKS[network].gasAsset ? NATIVE_DECIMALS : tokens.get(asset)?.decimals
+    const decimals = decimalsOn(network, asset)
     if (decimals === undefined) throw new Error(`networks.${name}.${field}: ${asset} is no asset of ${name}`)
     const parsed = parseAmount(amount, decimals)
     if (parsed === undefined) throw new Error(`networks.${name}.${field} has more than ${decimals} decimals`)
     return parsed
   }
-  const wallets = new Map<Hex, Wallet>()
+  const openAt = (field: string, where: Static<typeof WalletSection>) =>
+    openWallet(family, `networks.${name}.${field}`, where, environment)
+  const wallets = new Map<string, Wallet>()
   for (const [index, where] of section.wallets.entries()) {
-    const wallet = await openWallet(`networks.${name}.wallets[${index}]`, where, environment)
+    const wallet = await openAt(`wallets[${index}]`, where)
     wallets.set(wallet.address, wallet)
   }
   const gas = section.gas_wallet
-  const gasWallet = gas && (await openWallet(`networks.${name}.gas_wallet`, gas, environment))
+  const gasWallet = gas && (await openAt('gas_wallet', gas))
   if (gasWallet !== undefined && wallets.has(gasWallet.address))
     throw new Error(`networks.${name}.gas_wallet is among its wallets: its nonces would collide`)
   return {
-    network,
-    gasWallet,
-    depositKeys: section.deposit_key && (await depositKeysIn(name, section.deposit_key, environment)),
-    chainId: section.chain_id ?? NETWORKS[network].chainId!,
-    tokens,
-    tokenAddresses: Object.fromEntries([...tokens].map(([asset, { address }]) => [asset, address])),
+    ...{ network, family, gasWallet, tokens },
+    depositKeys: section.deposit_key && (await depositKeysIn(family, name, section.deposit_key, environment)),
+    chainId: section.chain_id ?? NETWORKS[network].chainId ?? 0,
+    tokenAddresses: Object.fromEntries([
+      ...[...tokens].map(([asset, { address }]) => [asset, address] as const),
+      ...mints,
+    ]),
     wallets,
     feeMax: units('fee_max', NETWORKS[network].gasAsset, section.fee_max),
     windows: section.windows.map(({ asset, period_seconds, amount, count, per }, index) => {
@@ -237,19 +229,18 @@ async function networkOf(
       coolingMs: rule.cooling_seconds * 1000,
     })),
     treasuryDestinations: new Set(
-      (section.treasury_destinations ?? []).map((address) => getAddress(address)),
+      (section.treasury_destinations ?? []).map((address) => family.addressOf(address)),
     ),
   }
 }
 
 async function depositKeysIn(
+  family: SignerFamily,
   name: string,
   where: Secret,
   environment: Record<string, string | undefined>,
 ): Promise<DepositKeys> {
   const field = `networks.${name}.deposit_key`
   const text = await readSecret(field, where, environment)
-  const keys = naming(field, () => depositKeysOf(depositKeyIn(text)))
-  if (!keys.isPrivate) throw new Error(`${field} is a public key, with which nothing can be swept`)
-  return keys
+  return naming(field, () => family.depositKeysOf(text))
 }

@@ -4,7 +4,7 @@ import type { SignedStatement } from '../src/contract/approval.ts'
 import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
 import type { SignerConfig } from './config.ts'
 import type { AllowLine, DestinationLine, FillLine, OpenLine, VoidLine } from './journal-lines.ts'
-import { Refused } from './rules.ts'
+import { Refused } from './refused.ts'
 
 /** How long approvals of a change count. Otherwise those of the first opening would open a journal that was lost. */
 const CHANGE_VALID_MS = 86_400_000
@@ -17,7 +17,10 @@ const TRANSFERS_MAX = 1_000
  */
 export type JournalChange = { expires_at: string } & (
   | Omit<OpenLine, 'at' | 'change'>
-  | (Omit<VoidLine, 'at' | 'change' | 'nonce' | 'transfer_id'> & { nonces: number[]; transfer_ids: string[] })
+  | (Omit<VoidLine, 'at' | 'change' | 'nonce' | 'transfer_id'> & {
+      nonces: VoidLine['nonce'][]
+      transfer_ids: string[]
+    })
   | Omit<AllowLine, 'at' | 'change'>
   | Omit<DestinationLine, 'at' | 'change' | 'approvals'>
   | (Omit<FillLine, 'at' | 'change' | 'fee'> & { gas: number; max_fee_per_gas: string })
@@ -27,9 +30,16 @@ export const changeText = (change: JournalChange): string =>
   JSON.stringify({ statement: 'bursar-signer/v2', ...change })
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+/** What stands for a nonce where the family has none. */
+const isName = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{32}$/.test(value)
 /** A timestamp as `Date` writes it: the text decides the order, too. */
 const isTime = (value: unknown): value is string =>
   typeof value === 'string' && new Date(Date.parse(value) || 0).toISOString() === value
+
+/** The service compares it with its wallets; only those of EVM networks have two spellings. */
+const isAddressText = (value: unknown): value is string =>
+  typeof value === 'string' && /^\w{32,64}$/.test(value)
+const spelled = (address: string) => (isAddress(address) ? getAddress(address) : address)
 
 const areIds = (ids: unknown): ids is string[] =>
   Array.isArray(ids) &&
@@ -45,23 +55,18 @@ export function readChange(value: unknown): JournalChange {
   if (kind === 'ALLOW' && typeof network === 'string' && areIds(transfer_ids) && isTime(expires_at))
     return { kind, network, transfer_ids, expires_at }
   const isPlace = typeof network === 'string' && typeof asset === 'string' && isTime(expires_at)
-  if (
-    kind === 'DESTINATION' &&
-    isPlace &&
-    areIds(destinations) &&
-    destinations.every((one) => isAddress(one))
-  )
+  if (kind === 'DESTINATION' && isPlace && areIds(destinations) && destinations.every(isAddressText))
     return {
-      ...{ kind, network, asset, destinations: destinations.map((one) => getAddress(one)) },
+      ...{ kind, network, asset, destinations: destinations.map(spelled) },
       ...(remove === true && { remove }),
       expires_at,
     }
-  if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet) && isTime(expires_at)) {
-    const place = { network, wallet: getAddress(wallet) }
+  if (typeof network === 'string' && isAddressText(wallet) && isTime(expires_at)) {
+    const place = { network, wallet: spelled(wallet) }
     if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from) && (!after || areIds(after)))
       return { kind, ...place, next_nonce, transfers_from, ...(areIds(after) && { after }), expires_at }
-    const areCounts = Array.isArray(nonces) && nonces.every(isCount)
-    if (kind === 'VOID' && areIds(transfer_ids) && areCounts && nonces.length === transfer_ids.length)
+    const areNonces = Array.isArray(nonces) && nonces.every((one) => isCount(one) || isName(one))
+    if (kind === 'VOID' && areIds(transfer_ids) && areNonces && nonces.length === transfer_ids.length)
       return { kind, ...place, nonces, transfer_ids, expires_at }
     const isPrice = typeof max_fee_per_gas === 'string' && /^\d{1,30}$/.test(max_fee_per_gas)
     if (kind === 'FILL' && isCount(nonce) && isCount(gas) && isPrice)

@@ -11,10 +11,10 @@ interface LineOfWallet extends Line {
   wallet: string
 }
 
-/** A nonce of a wallet, and the payment that it is used for. */
+/** A nonce of a wallet, or the hash of bytes where the family has none, and the payment that it is used for. */
 export interface SignLine extends LineOfWallet {
   kind: 'SIGN'
-  nonce: number
+  nonce: number | string
   transfer_id: string
   asset: string
   units: string
@@ -43,7 +43,7 @@ export interface OpenLine extends LineOfWallet, Approved {
 /** By the approval of people, a transfer may be signed anew: what was signed for it with this nonce can never be mined. */
 export interface VoidLine extends LineOfWallet, Approved {
   kind: 'VOID'
-  nonce: number
+  nonce: number | string
   transfer_id: string
 }
 
@@ -67,7 +67,7 @@ export interface DestinationLine extends Line, Approved {
 /** A move between a deposit address and the platform's wallets. Each question adds its fee, also a repeated one. */
 export interface MoveLine extends LineOfWallet {
   kind: 'MOVE'
-  nonce: number
+  nonce: number | string
   fee: string
 }
 

@@ -37,7 +37,7 @@ function leftBy(line: NonceLine, before: NonceLine | undefined): Leaving {
 interface Wallet {
   /** Undefined until people have opened it: a new journal cannot be told from one that was lost. */
   next?: number
-  byNonce: Map<number, NonceLine>
+  byNonce: Map<number | string, NonceLine>
   signatures: Map<string, Hex>
 }
 
@@ -166,7 +166,7 @@ export class Journal {
     }
     if (line.kind === 'MOVE') return this.#count(line, { asset: '', units: 0n, fee: BigInt(line.fee) })
     // A signed nonce counts, also where the line that opened the journal is gone.
-    if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= line.nonce
+    if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= Number(line.nonce) || 0
     if (this.#isApplied(line) || this.conflictOf(line) !== undefined) return
     if (line.kind !== 'SIGN' && line.change !== undefined) this.#changes.add(line.change)
     if (line.kind === 'DESTINATION') {
@@ -194,7 +194,7 @@ export class Journal {
     if (line.kind === 'VOID') return
     const left = leftBy(line, wallet.byNonce.get(line.nonce))
     this.#count(line, left)
-    wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
+    if (typeof line.nonce === 'number') wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
     wallet.byNonce.set(line.nonce, line)
   }
 
@@ -255,13 +255,13 @@ export class Journal {
     const { next, byNonce } = this.#walletOf(line)
     if (next === undefined)
       return `the journal is new or was lost: 'bursar signer open' begins ${wallet} in it`
-    if (nonce > next)
+    if (typeof nonce === 'number' && nonce > next)
       return `the journal ends at nonce ${next}, and nonce ${nonce} is asked for: it was lost or restored, or another signer has a journal of its own`
     // One of a nonce is mined at most: to fill it can but keep what was signed with it from being paid.
     if (line.kind === 'FILL') return undefined
     const taken = byNonce.get(nonce)
     if (taken === undefined)
-      return nonce < next
+      return typeof nonce === 'number' && nonce < next
         ? `nonce ${nonce} was used before, and the journal does not say what for`
         : undefined
     if (taken.kind === 'FILL') return `nonce ${nonce} was used for nothing, by its approvers`

@@ -40,7 +40,7 @@ import { SCOPES } from '../src/contract/scopes.ts'
 import { evmAdapter } from '../chains/evm/adapter.ts'
 import { depositKeysOf } from '../chains/evm/deposit-keys.ts'
 import { parse } from '../chains/evm/transaction.ts'
-import { signerClient, type AskedSigner, type SignerClient } from '../chains/evm/remote-signer.ts'
+import { signerClient, type AskedSigner, type SignerClient } from '../chains/kit/remote-signer.ts'
 import { signerByFiles } from '../chains/evm/signer-files.ts'
 import { NodeFailure } from '../src/networks/node-failure.ts'
 import type { Networks } from '../src/networks/network.ts'
@@ -56,7 +56,7 @@ import { guarded } from '../src/rails/payouts/signing-guards.ts'
 import { readSignerConfig } from './config.ts'
 import { changeText, type JournalChange } from './journal-changes.ts'
 import { Journal } from './journal.ts'
-import { Refused } from './rules.ts'
+import { Refused } from './refused.ts'
 import { serveSigner } from './serve.ts'
 import { Signer } from './service.ts'
 import { sealWithdrawal } from '../src/money/movements/accepted-withdrawals.ts'
@@ -125,7 +125,11 @@ async function startSigner(changes: Changes = {}) {
   )
   const config = await readSignerConfig(path, { KEY: key })
   const [address, ...further] = [...config.networks.get('ETHEREUM')!.wallets.keys()] as [Hex, ...Hex[]]
-  if (changes.key === undefined && changes.journal === undefined) await fund([address, ...further])
+  if (changes.key === undefined && changes.journal === undefined) {
+    await fund([address, ...further])
+    // The worker of another signer knows another journal.
+    await knowHead(null)
+  }
   const opened = await Journal.open(config.journal, config.networks)
   const server = await serveSigner(new Signer(config, opened, changes.clock), config.listen)
   const client = await signerClient({ socket })
@@ -274,15 +278,15 @@ const openAt = (
   expires_at: inMs(3_600_000),
 })
 
-/** What the worker knows of the journals that have answered for these wallets, by the order of the wallets. */
-const headsOf = async (...wallets: Hex[]) => {
+/** What the worker knows of the journal that has answered. */
+const knownHeads = async () => {
   const { rows } = await service.db.query<{ head: string }>(
-    `select journal_head as head from evm_nonces
-     where address = any ($1) and journal_head is not null order by array_position($1, address)`,
-    [wallets],
+    `select journal_head as head from wallet_checks where network = 'ETHEREUM' and journal_head is not null`,
   )
   return rows.map(({ head }) => head)
 }
+const knowHead = (head: string | null) =>
+  service.db.query(`update wallet_checks set journal_head = $1 where network = 'ETHEREUM'`, [head])
 
 /** Changes the journal by the word of two people. */
 const approved = ({ client }: Pick<Running, 'client'>, change: JournalChange) =>
@@ -685,7 +689,7 @@ test('a lost journal signs nothing until two people open it; two signers with jo
   // Between what was lost and what comes now.
   const transfersFrom = inMs(0)
   const waiting = await withdraw(customer, '1')
-  const [head] = await headsOf(signer.address)
+  const [head] = await knownHeads()
   for (const { client } of [older, empty]) {
     await step(networksOn(signer, client))
     expect((await standing([waiting]))[0]).toEqual({
@@ -783,13 +787,10 @@ test('a database that was restored knows an older end of the journal, and pays o
   for (let n = 0; n < 2; n++) {
     made.push(await withdraw(customer, '1'))
     await settle(networks, made.slice(n))
-    heads.push(...(await headsOf(signer.address)))
+    heads.push(...(await knownHeads()))
   }
   expect(new Set(heads).size).toBe(2)
-  await service.db.query('update evm_nonces set journal_head = $2 where address = $1', [
-    signer.address,
-    heads[0],
-  ])
+  await knowHead(heads[0]!)
   made.push(await withdraw(customer, '1'))
   await settle(networks, made.slice(2))
   await requirePaidOnce(signer, made)
@@ -1101,7 +1102,7 @@ function describeBackEnd(newKey: () => Promise<object>): void {
       ...signer.client,
       async ask(...asked) {
         const answer = await signer.client.ask(...asked)
-        if ('signed' in answer) lost = `0x${answer.signed.raw_transaction.toString('hex')}`
+        if ('signed' in answer) lost = answer.signed as Hex
         throw new NodeFailure('the signer does not answer: killed')
       },
     }
@@ -1289,7 +1290,7 @@ test('by hand: requests and answers are files, and the signer has no socket', as
   await step(networks)
   const waiting = (await readdir(requests)).filter((name) => ![...names, 'forged'].includes(name))
   expect((await run(signAll, waiting)).rows[0]!.outcome).toMatch(/^refused: its journal lacks/)
-  const [head] = await headsOf(signer.address)
+  const [head] = await knownHeads()
   const change = openAt(signer.address, 2, undefined, [head!])
   const opening = [
     ...['signer', 'open', '--network', 'ETHEREUM', '--wallet', signer.address, '--nonce', '2'],

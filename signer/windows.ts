@@ -1,5 +1,5 @@
 import { NETWORKS } from '../src/contract/assets/catalogue.ts'
-import type { SignerNetwork } from './config.ts'
+import type { SignerNetwork } from './family.ts'
 
 /** What a signature lets out, in units of the chain: its amount, and its fee in the network's own asset. */
 export interface Leaving {

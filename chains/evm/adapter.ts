@@ -18,7 +18,7 @@ import {
   requireReceived,
   verifyDeposits,
 } from './deposit-checks.ts'
-import { depositKeysOf, type DepositKey, type DepositPlace } from './deposit-keys.ts'
+import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
 import { estimateFee } from './estimate-fee.ts'
 import { broughtBy, movedBy } from './moved.ts'
@@ -28,14 +28,15 @@ import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
 import { refill } from './refill.ts'
 import { refusesDestination } from './refusals.ts'
-import { askSigner, remoteMover, told } from './remote-signer.ts'
+import { askSigner, told, type DepositPlace } from '../kit/remote-signer.ts'
+import { askedBytes, remoteMover } from './asked-bytes.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
 import { sweepTermsOf, type SweepConfig } from './sweeps/worth.ts'
 import { rebroadcastTakenBack, resend } from './taken-back.ts'
-import type { EvmSigner } from './transaction.ts'
-import type { NetworkAdapter } from '../../src/networks/network.ts'
+import { parse, type EvmSigner } from './transaction.ts'
+import type { AskedWithdrawal, NetworkAdapter } from '../../src/networks/network.ts'
 import { endedTopUpsIn } from '../kit/sweeps.ts'
 
 /** What the parts of the adapter take as it is configured. */
@@ -101,9 +102,15 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     refusesDestination: (address) => refusesDestination(chain, address),
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
-    ...(config.signer !== undefined && {
-      checkWithSigner: async (tx, evidence) => config.signer!.check(network, await told(tx, chain, evidence)),
-      askSigner: (from, asked) => askSigner(from, chain, asked),
+    ...(signer !== undefined && {
+      checkWithSigner: async (tx, evidence) => signer.check(network, await told(tx, network, evidence)),
+      // In the order of the nonces: the journal has no gaps.
+      askSigner: async (from, asked) => {
+        const nonceOf = (one: AskedWithdrawal) => parse(one.raw_transaction).nonce
+        const ordered = asked.toSorted((a, b) => nonceOf(a) - nonceOf(b))
+        const answers = await askSigner(from, { network, signer, bytes: askedBytes }, ordered)
+        return asked.map((one) => answers.get(one)!)
+      },
     }),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(db, chain, follower, withdrawals),

@@ -7,7 +7,7 @@ import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import { at, type Call, type EventLog, type EvmNode, type Finality } from './node.ts'
 import type { SweepWorth } from '../../src/networks/sweep-worth.ts'
-import type { AskedSigner } from './remote-signer.ts'
+import type { AskedSigner } from '../kit/remote-signer.ts'
 import { addressIn, TRANSFER_TOPIC, type EvmSigner, type EvmTransaction } from './transaction.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 

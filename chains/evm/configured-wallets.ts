@@ -5,25 +5,19 @@ import type { Opening } from '../../src/networks/family.ts'
 import { NoSigningKey } from '../../src/networks/node-failure.ts'
 import { hotWalletOf } from '../kit/hot-wallet-key.ts'
 import type { EvmSection } from './section.ts'
-import type { DepositPlace } from './deposit-keys.ts'
-import { remoteMover, type SignerClient } from './remote-signer.ts'
+import type { DepositPlace, SignerClient } from '../kit/remote-signer.ts'
+import { remoteMover } from './asked-bytes.ts'
 import type { EvmSigner } from './transaction.ts'
 
 /** The wallets that a section of the networks file names, with the keys that this process has. */
 
 /** The hot wallet. Where a signer has its key, the address is given instead. */
 async function hotWalletIn(opening: Opening, section: EvmSection): Promise<EvmSigner> {
-  const { hot_wallet_key, hot_wallet_address, signer } = section
-  if (signer === undefined)
-    return hotWalletOf<EvmSigner>(opening, section, {
-      watch: (address) => withoutKey(getAddress(address)),
-      open: accountOf,
-    })
-  if (hot_wallet_key !== undefined || hot_wallet_address === undefined)
-    throw new Error(
-      `${opening.network}.hot_wallet_address is given instead of hot_wallet_key where a signer has the key`,
-    )
-  return remote(getAddress(hot_wallet_address))
+  const isRemote = section.signer !== undefined
+  return hotWalletOf<EvmSigner>(opening, section, {
+    watch: (address) => (isRemote ? remote : withoutKey)(getAddress(address)),
+    open: accountOf,
+  })
 }
 
 /**

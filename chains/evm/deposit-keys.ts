@@ -3,6 +3,7 @@ import { bytesToHex } from 'viem/utils'
 import { HDKey, mnemonicToAccount, privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
 import { pathOf } from '../kit/derivation-path.ts'
 import { requireMnemonic } from '../../src/networks/mnemonic.ts'
+import type { DepositPlace } from '../kit/remote-signer.ts'
 import type { EvmSigner } from './transaction.ts'
 import type { NewAddress } from '../../src/networks/network.ts'
 
@@ -38,12 +39,6 @@ export interface DepositKeys {
 /** A deposit key as text: the words of a mnemonic, or an extended key. */
 export const depositKeyIn = (text: string): DepositKey =>
   /\s/.test(text) ? { mnemonic: text } : { extendedKey: text }
-
-/** A deposit address, and how it was derived. */
-export interface DepositPlace {
-  address: string
-  derivation: string
-}
 
 /** Keys are derived when they are needed, and kept nowhere. With `remote`, a signer process has the private key. */
 export function depositKeysOf(source: DepositKey, remote?: (place: DepositPlace) => EvmSigner): DepositKeys {

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Closed } from '../../src/contract/fields.ts'
 import { ByAmount, Confirmations, Decimal, secondNode, shared, sweeping } from '../../src/networks/section.ts'
 import { Secret } from '../../src/networks/secrets.ts'
+import { SignerSocket, SignerUrl } from '../kit/remote-signer.ts'
 
 const Address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
 const WALLET = { address: Address, key: Type.Optional(Secret) }
@@ -29,15 +30,10 @@ export const EvmSection = Closed({
   /** The process that has the keys of the hot wallets: their addresses are given instead. */
   signer: Type.Optional(
     Type.Union([
-      Closed({ socket: Type.String({ minLength: 1 }) }),
+      SignerSocket,
       /** It has no network: requests and answers are carried as files. */
       Closed({ folder: Type.String({ minLength: 1 }) }),
-      Closed({
-        url: Type.String({ pattern: '^https://' }),
-        ca: Type.String({ minLength: 1 }),
-        certificate: Type.String({ minLength: 1 }),
-        key: Type.String({ minLength: 1 }),
-      }),
+      SignerUrl,
     ]),
   ),
   /** With a signer: the wallet that pays gas for sweeping. It pays no withdrawal. */
