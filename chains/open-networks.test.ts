@@ -40,6 +40,7 @@ const ENVIRONMENT = {
   KEYPAIR: JSON.stringify([...SEED, ...base58.decode(SOLANA_WALLET)]),
   KEY,
   MNEMONIC,
+  PUBLIC: EXTENDED.publicExtendedKey,
   EXTENDED_KEY: EXTENDED.privateExtendedKey,
   PASSWORD,
   URL_WITH_KEY: 'https://node.example/v3/provider-key',
@@ -240,22 +241,47 @@ test('with a signer, no key of a hot wallet is read, and sweeping has a gas wall
         signs,
       }),
     )
+  const [gas, former] = [1, 2].map(() => privateKeyToAccount(generatePrivateKey()).address)
   const wallets = { hot_wallet_address: ADDRESS, further_hot_wallets: [{ address: other }] }
-  const { adapter, privateKeys } = (await open({ ...wallets, gas_wallet_key: { env: 'GAS_KEY' } })).get(
-    'ETHEREUM',
-  )!
-  expect(privateKeys).toEqual(['gas_wallet_key', 'deposit_key'])
+  const keyOfWords = { deposit_key: { env: 'PUBLIC' } }
+  const all = {
+    ...wallets,
+    ...keyOfWords,
+    gas_wallet_address: gas,
+    former_hot_wallets: [{ address: former }],
+  }
+  const { adapter, privateKeys } = (await open(all)).get('ETHEREUM')!
+  expect(privateKeys).toEqual([])
   expect(adapter).toHaveProperty('askSigner')
+  expect(adapter).toHaveProperty('sweep')
+  await expect(open({ ...all, deposit_key: { env: 'MNEMONIC' } })).rejects.toThrow(
+    /^ETHEREUM.deposit_key: the private deposit key is the signer's: give the public one/,
+  )
+  await expect(open({ ...all, gas_wallet_key: { env: 'GAS_KEY' } })).rejects.toThrow(
+    /^ETHEREUM.gas_wallet_key is the signer's: give gas_wallet_address$/,
+  )
+  await expect(
+    open({ ...all, former_hot_wallets: [{ address: former, key: { env: 'GAS_KEY' } }] }),
+  ).rejects.toThrow(/^ETHEREUM.former_hot_wallets\[0\].key is the signer's: give the address alone$/)
   const byHand = { ...wallets, gas_wallet_key: { env: 'GAS_KEY' }, signer: { folder: '/by-hand' } }
-  expect((await open(byHand)).get('ETHEREUM')!.adapter).toHaveProperty('askSigner')
+  const hand = (await open(byHand)).get('ETHEREUM')!
+  expect(hand.adapter).toHaveProperty('askSigner')
+  expect(hand.privateKeys).toEqual(['gas_wallet_key', 'deposit_key'])
+  await expect(open({ ...byHand, gas_wallet_address: gas })).rejects.toThrow(
+    /^ETHEREUM.gas_wallet_address is for a network with a signer that answers the worker$/,
+  )
   await expect(open({})).rejects.toThrow(/^ETHEREUM.hot_wallet_address is given instead of hot_wallet_key/)
   await expect(open({ ...wallets, hot_wallet_key: { env: 'KEY' } })).rejects.toThrow(
     /is given instead of hot_wallet_key/,
   )
-  await expect(open(wallets)).rejects.toThrow(/^ETHEREUM.gas_wallet_key is required: with a signer/)
-  await expect(open({ ...wallets, gas_wallet_key: { env: 'KEY' } })).rejects.toThrow(
-    /^ETHEREUM.gas_wallet_key is the key of a wallet that pays/,
+  await expect(open({ ...wallets, ...keyOfWords })).rejects.toThrow(
+    /^ETHEREUM.gas_wallet_address is required: with a signer/,
   )
+  for (const own of [
+    { ...all, gas_wallet_address: ADDRESS },
+    { ...byHand, gas_wallet_key: { env: 'KEY' } },
+  ])
+    await expect(open(own)).rejects.toThrow(/^ETHEREUM has a gas wallet that pays withdrawals, too/)
   await expect(
     open({ ...wallets, further_hot_wallets: [{ address: other, key: { env: 'KEY' } }] }),
   ).rejects.toThrow(/^ETHEREUM.further_hot_wallets\[0\].key is the signer's: give the address alone$/)

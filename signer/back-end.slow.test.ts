@@ -10,17 +10,21 @@ import { promisify } from 'node:util'
 import type { TransactionSerialized } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Hex } from 'viem'
-import { getAddress, parseTransaction } from 'viem/utils'
+import { getAddress, parseTransaction, serializeTransaction } from 'viem/utils'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newKey, startKms, type Kms } from '../test/kms.ts'
 import { guideBlocks, HAS_SOFT_HSM, makeToken } from '../test/soft-hsm.ts'
 import { parse, signerOf, type EvmTransaction } from '../chains/evm/transaction.ts'
-import { BackEndFailure, walletOf, type Wallet } from './back-end.ts'
+import { BackEndFailure, walletOf } from './back-end.ts'
+import { evm } from './evm.ts'
+import type { Wallet } from './family.ts'
 import { openKms } from './kms.ts'
 import { openPkcs11 } from './pkcs11.ts'
-import { openWallet } from './wallets.ts'
+import { openWallet as openWalletOf } from './wallets.ts'
 
+type DropFirst<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest : never
 const FIELD = 'networks.ETHEREUM.wallets[0]'
+const openWallet = (...given: DropFirst<Parameters<typeof openWalletOf>>) => openWalletOf(evm, ...given)
 /** Long enough for an answer on a busy machine. */
 const SHORT_MS = 1_000
 /** Half of a curve's signatures have a high s, and each needs its own recovery bit. */
@@ -44,7 +48,7 @@ function keeping() {
 async function requireSigns(wallet: Wallet): Promise<void> {
   for (let nonce = 0; nonce < OFTEN; nonce++) {
     const payment = paymentOf(nonce)
-    const signed = (await wallet.signTransaction(payment, keeping())) as TransactionSerialized
+    const signed = (await wallet.sign(serializeTransaction(payment), keeping())) as TransactionSerialized
     expect(await signerOf(signed)).toBe(wallet.address)
     const { to, ...back } = parse(signed)
     expect({ ...back, to: getAddress(to) }).toEqual(payment)
@@ -57,29 +61,31 @@ async function requireSigns(wallet: Wallet): Promise<void> {
 async function requireKeeps(wallet: Wallet): Promise<void> {
   const [payment, kept] = [paymentOf(0), keeping()]
   const [first, second] = await Promise.all([
-    wallet.signTransaction(payment, kept),
-    wallet.signTransaction(payment, kept),
+    wallet.sign(serializeTransaction(payment), kept),
+    wallet.sign(serializeTransaction(payment), kept),
   ])
   expect(second).toBe(first)
   expect(kept.all.size).toBe(1)
-  expect(await wallet.signTransaction(payment, keeping())).not.toBe(first)
+  expect(await wallet.sign(serializeTransaction(payment), keeping())).not.toBe(first)
   // Another signer of the same journal was first.
   const other = keeping()
-  const won = await wallet.signTransaction(payment, other)
-  expect(await wallet.signTransaction(payment, { ...other, find: async () => undefined })).toBe(won)
+  const won = await wallet.sign(serializeTransaction(payment), other)
+  expect(await wallet.sign(serializeTransaction(payment), { ...other, find: async () => undefined })).toBe(
+    won,
+  )
 }
 
 /** No signature is kept, and the same question is signed afterwards. */
 async function requireFails(wallet: Wallet, message: RegExp, mend: () => unknown): Promise<void> {
   const [payment, kept] = [paymentOf(0), keeping()]
-  const failing = wallet.signTransaction(payment, kept)
+  const failing = wallet.sign(serializeTransaction(payment), kept)
   await expect(failing).rejects.toThrow(BackEndFailure)
   await expect(failing).rejects.toThrow(message)
   expect(kept.all.size).toBe(0)
   await mend()
-  expect(await signerOf((await wallet.signTransaction(payment, kept)) as TransactionSerialized)).toBe(
-    wallet.address,
-  )
+  expect(
+    await signerOf((await wallet.sign(serializeTransaction(payment), kept)) as TransactionSerialized),
+  ).toBe(wallet.address)
 }
 
 test('a wallet has its key in one place, and at the address that the file gives', async () => {
@@ -143,7 +149,7 @@ describe('a key in AWS KMS', () => {
     const wallet = await walletOf(await openKms(kms.section.kms, SHORT_MS))
     kms.fail('hangs')
     const asked = kms.requests.length
-    const waiting = [0, 1, 2].map((nonce) => wallet.signTransaction(paymentOf(nonce), keeping()))
+    const waiting = [0, 1, 2].map((nonce) => wallet.sign(serializeTransaction(paymentOf(nonce)), keeping()))
     const results = await Promise.allSettled(waiting)
     expect(results.map((one) => one.status)).toEqual(['rejected', 'rejected', 'rejected'])
     expect(kms.requests.slice(asked)).toEqual(['Sign'])

@@ -9,7 +9,8 @@ import {
   serializeTransaction,
   toHex,
 } from 'viem/utils'
-import type { EvmTransaction } from '../chains/evm/transaction.ts'
+import { parse } from '../chains/evm/transaction.ts'
+import type { Wallet } from './family.ts'
 
 /**
  * A key that does not leave its device or service. A signature of it has a random part: the same transaction, signed twice,
@@ -31,24 +32,10 @@ export class BackEndFailure extends Error {}
 /** The most that an answer takes, with all attempts at it. The worker waits for ten seconds. */
 export const BACK_END_MS_MAX = 5_000
 
-/** A wallet that signs. `kept` has the signatures that must not be made twice. */
-export interface Wallet {
-  address: Hex
-  /** The signed transaction, serialized. Throws BackEndFailure where the key cannot be used now. */
-  signTransaction(transaction: EvmTransaction, kept: KeptSignatures): Promise<Hex>
-}
-
-/** The signatures of a wallet that the journal keeps, by their digests: r, s and the recovery bit, in 65 bytes. */
-export interface KeptSignatures {
-  find(digest: Hex): Promise<Hex | undefined>
-  /** Keeps a signature on the disk. Returns the one that counts: another signer may have kept one first. */
-  keep(digest: Hex, signature: Hex): Promise<Hex>
-}
-
 /** Signed at the start, so that a wrong PIN, key or right is seen then. It is the hash of no transaction. */
 const PROBE = keccak256(toHex('bursar signer: the key is there'))
 
-/** The wallet of a key, once it has signed. Throws BackEndFailure where it cannot, or has signed with another key. */
+/** The wallet of EVM networks of a key, once it has signed. Throws BackEndFailure where it cannot, or has signed with another key. */
 export async function walletOf(backEnd: BackEnd): Promise<Wallet> {
   const publicKey = pointOf(backEnd, await backEnd.publicKey())
   const address = publicKeyToAddress(bytesToHex(publicKey))
@@ -62,8 +49,9 @@ export async function walletOf(backEnd: BackEnd): Promise<Wallet> {
   const inTurn = turns()
   return {
     address,
-    signTransaction: (transaction, kept) =>
+    sign: (unsigned, kept) =>
       inTurn(async () => {
+        const transaction = parse(unsigned)
         const digest = keccak256(serializeTransaction(transaction))
         const signature = (await kept.find(digest)) ?? (await kept.keep(digest, await sign(digest)))
         const { r, s, recovery } = secp256k1.Signature.fromHex(signature.slice(2), 'recovered')

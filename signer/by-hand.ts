@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { keccak256 } from 'viem/utils'
 import { parse } from '../chains/evm/transaction.ts'
 import { BackEndFailure } from './back-end.ts'
-import { Refused, type SignRequest } from './rules.ts'
+import { Refused } from './refused.ts'
+import type { SignRequest } from './rules.ts'
 import type { Signer } from './service.ts'
 
 /** A request that was carried here as a file, with what it says that it pays: signing compares that with its bytes. */

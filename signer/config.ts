@@ -3,8 +3,6 @@ import { access, constants, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Ajv } from 'ajv'
 import { Type, type Static } from 'typebox'
-import type { Hex } from 'viem'
-import { getAddress } from 'viem/utils'
 import { tokensOf, type Token } from '../chains/evm/chain.ts'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import {
@@ -16,13 +14,18 @@ import {
 } from '../src/contract/assets/catalogue.ts'
 import { Closed } from '../src/contract/fields.ts'
 import { readApproverKey, type ApproverKey } from '../src/governance/approvals/approval-statement.ts'
-import type { Wallet } from './back-end.ts'
+import { mintsOf } from '../chains/solana/chain.ts'
+import { naming } from '../src/networks/section.ts'
+import { readSecret, Secret } from '../src/networks/secrets.ts'
+import { evm } from './evm.ts'
+import type { DepositKeys, SignerFamily, SignerNetwork, Wallet } from './family.ts'
+import { solana } from './solana.ts'
 import { openWallet, WalletSection } from './wallets.ts'
 
 /** The signer's own configuration: it believes no database, and takes no word of whoever asks it. */
 
 const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
-const Address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
+const Address = Type.String({ minLength: 1 })
 const Path = Type.String({ minLength: 1 })
 const PublicKey = Type.Object(
   { kty: Type.String(), crv: Type.String(), x: Type.String() },
@@ -38,15 +41,34 @@ const NetworkSection = Closed({
   wallets: Type.Array(WalletSection, { minItems: 1, maxItems: 20 }),
   /** The most that one transaction may cost, in the network's own asset. */
   fee_max: Decimal,
-  /** The most that leaves within a period of a year at most, by asset. An asset without a window is not paid. */
+  /** The most that leaves within a period of a year at most, by asset. An asset without an amount for all is not paid. */
   windows: Type.Array(
     Closed({
       asset: Type.String(),
       period_seconds: Type.Integer({ minimum: 1, maximum: 31_536_000 }),
-      amount: Decimal,
+      amount: Type.Optional(Decimal),
+      /** The most payments. */
+      count: Type.Optional(Type.Integer({ minimum: 1 })),
+      /** Each customer or destination has a window of its own. */
+      per: Type.Optional(Type.Union([Type.Literal('customer'), Type.Literal('destination')])),
     }),
     { minItems: 1 },
   ),
+  /** From an amount on, an asset goes only to a destination that people named, so long ago. */
+  destinations: Type.Optional(
+    Type.Array(
+      Closed({
+        asset: Type.String(),
+        from: Decimal,
+        required: Type.Integer({ minimum: 1 }),
+        cooling_seconds: Type.Integer({ minimum: 0, maximum: 31_536_000 }),
+      }),
+    ),
+  ),
+  /** The mnemonic or extended private key of the deposit addresses: what lies there goes to the wallets. */
+  deposit_key: Type.Optional(Secret),
+  /** Where the key is that pays gas to deposit addresses, and nothing else. */
+  gas_wallet: Type.Optional(WalletSection),
   /** Where the platform's own transfers may go, beside the wallets: cold storage. */
   treasury_destinations: Type.Optional(Type.Array(Address)),
 })
@@ -80,18 +102,6 @@ const Config = Closed({
 })
 export type Listen = Static<typeof Config>['listen']
 
-/** One network, as the signer's rules read it. Units are those of the chain. */
-export interface SignerNetwork {
-  network: CryptoNetwork
-  chainId: number
-  tokens: ReadonlyMap<string, Token>
-  tokenAddresses: Readonly<Record<string, string>>
-  wallets: ReadonlyMap<Hex, Wallet>
-  feeMax: bigint
-  windows: { asset: string; periodMs: number; units: bigint }[]
-  treasuryDestinations: ReadonlySet<Hex>
-}
-
 export interface SignerConfig {
   listen: Listen
   journal: string
@@ -103,7 +113,14 @@ export interface SignerConfig {
   networks: ReadonlyMap<string, SignerNetwork>
 }
 
-export const NATIVE_DECIMALS = 18
+/** The families that are signed for. */
+const FAMILIES: Readonly<Record<string, SignerFamily>> = { evm, solana }
+
+/** Decimals of an asset on the chain. */
+export const decimalsOn = (network: CryptoNetwork, asset: string): number | undefined =>
+  NETWORKS[network].family === 'evm' && asset === NETWORKS[network].gasAsset
+    ? 18
+    : findAsset(asset)?.networks[network]?.decimals
 
 /** Reads the signer's file, with the keys that it names. Throws an Error that names the field and the rule. */
 export async function readSignerConfig(
@@ -125,7 +142,11 @@ export async function readSignerConfig(
     throw new Error(`stop_file: its folder must be one that the signer can search: ${error.message}`)
   })
   const approvers = value.approvers.map((jwk) => readApproverKey(jwk))
-  const most = Math.max(value.journal_approvals, ...value.approvals.map(({ required }) => required))
+  const rules = [
+    ...value.approvals,
+    ...Object.values(value.networks).flatMap((one) => one.destinations ?? []),
+  ]
+  const most = Math.max(value.journal_approvals, ...rules.map(({ required }) => required))
   if (most > approvers.length)
     throw new Error(`approvers names ${approvers.length} keys, and ${most} approvals are required`)
   for (const [index, { asset, from }] of value.approvals.entries())
@@ -158,36 +179,68 @@ async function networkOf(
   section: Static<typeof NetworkSection>,
   environment: Record<string, string | undefined>,
 ): Promise<SignerNetwork> {
-  const network = CRYPTO_NETWORKS.find((known) => known === name && NETWORKS[known].family === 'evm')
-  if (network === undefined)
-    throw new Error(`networks.${name} is no EVM network, the only ones that are signed for`)
-  const tokens = tokensOf(network, section.tokens ?? {})
+  const network = CRYPTO_NETWORKS.find((known) => known === name)
+  const family = network && FAMILIES[NETWORKS[network].family]
+  if (network === undefined || family === undefined)
+    throw new Error(`networks.${name} is no EVM network and not SOLANA, the only ones that are signed for`)
+  const isEvm = family === evm
+  const tokens = isEvm ? tokensOf(network, section.tokens ?? {}) : new Map<string, Token>()
+  const mints = isEvm ? [] : [...mintsOf(section.tokens ?? {})]
   const units = (field: string, asset: string, amount: string) => {
-    const decimals = asset === NETWORKS[network].gasAsset ? NATIVE_DECIMALS : tokens.get(asset)?.decimals
+    const decimals = decimalsOn(network, asset)
     if (decimals === undefined) throw new Error(`networks.${name}.${field}: ${asset} is no asset of ${name}`)
     const parsed = parseAmount(amount, decimals)
     if (parsed === undefined) throw new Error(`networks.${name}.${field} has more than ${decimals} decimals`)
     return parsed
   }
-  const wallets = new Map<Hex, Wallet>()
+  const openAt = (field: string, where: Static<typeof WalletSection>) =>
+    openWallet(family, `networks.${name}.${field}`, where, environment)
+  const wallets = new Map<string, Wallet>()
   for (const [index, where] of section.wallets.entries()) {
-    const wallet = await openWallet(`networks.${name}.wallets[${index}]`, where, environment)
+    const wallet = await openAt(`wallets[${index}]`, where)
     wallets.set(wallet.address, wallet)
   }
+  const gas = section.gas_wallet
+  const gasWallet = gas && (await openAt('gas_wallet', gas))
+  if (gasWallet !== undefined && wallets.has(gasWallet.address))
+    throw new Error(`networks.${name}.gas_wallet is among its wallets: its nonces would collide`)
   return {
-    network,
-    chainId: section.chain_id ?? NETWORKS[network].chainId!,
-    tokens,
-    tokenAddresses: Object.fromEntries([...tokens].map(([asset, { address }]) => [asset, address])),
+    ...{ network, family, gasWallet, tokens },
+    depositKeys: section.deposit_key && (await depositKeysIn(family, name, section.deposit_key, environment)),
+    chainId: section.chain_id ?? NETWORKS[network].chainId ?? 0,
+    tokenAddresses: Object.fromEntries([
+      ...[...tokens].map(([asset, { address }]) => [asset, address] as const),
+      ...mints,
+    ]),
     wallets,
     feeMax: units('fee_max', NETWORKS[network].gasAsset, section.fee_max),
-    windows: section.windows.map(({ asset, period_seconds, amount }, index) => ({
-      asset,
-      periodMs: period_seconds * 1000,
-      units: units(`windows[${index}].amount`, asset, amount),
+    windows: section.windows.map(({ asset, period_seconds, amount, count, per }, index) => {
+      const field = `windows[${index}]`
+      if (amount === undefined && count === undefined)
+        throw new Error(`networks.${name}.${field} must have an amount, a count or both`)
+      const most = units(`${field}.amount`, asset, amount ?? '0')
+      const limit = { asset, periodMs: period_seconds * 1000, payments: count, per }
+      return { ...limit, units: amount === undefined ? undefined : most }
+    }),
+    destinations: (section.destinations ?? []).map((rule, index) => ({
+      asset: rule.asset,
+      from: units(`destinations[${index}].from`, rule.asset, rule.from),
+      required: rule.required,
+      coolingMs: rule.cooling_seconds * 1000,
     })),
     treasuryDestinations: new Set(
-      (section.treasury_destinations ?? []).map((address) => getAddress(address)),
+      (section.treasury_destinations ?? []).map((address) => family.addressOf(address)),
     ),
   }
+}
+
+async function depositKeysIn(
+  family: SignerFamily,
+  name: string,
+  where: Secret,
+  environment: Record<string, string | undefined>,
+): Promise<DepositKeys> {
+  const field = `networks.${name}.deposit_key`
+  const text = await readSecret(field, where, environment)
+  return naming(field, () => family.depositKeysOf(text))
 }

@@ -2,8 +2,9 @@ import { appendFile, copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { SignerNetwork } from './config.ts'
-import { Journal, type JournalLine } from './journal.ts'
+import type { SignerNetwork } from './family.ts'
+import { Journal } from './journal.ts'
+import type { JournalLine } from './journal-lines.ts'
 import { atEnd, ownFolder } from '../test/at-end.ts'
 import { runs } from '../test/seed.ts'
 
@@ -97,7 +98,7 @@ test('a window counts all that left within its period, and nothing from long bef
                     sum + (asset === window.asset ? units : 0n) + (window.asset === 'ETH' ? 3n : 0n),
                   0n,
                 )
-            const counted = journal.windows.get('ETHEREUM')![index]!.left(new Date(NEWEST + later))
+            const counted = journal.windows.get('ETHEREUM')![index]!.left(new Date(NEWEST + later)).units
             expect(counted).toBeGreaterThanOrEqual(within(window.periodMs))
             // A minute more at most, or a sixtieth of a short period.
             const most = window.periodMs + Math.min(60_000, window.periodMs / 60)
@@ -116,7 +117,7 @@ test('a line that a clock ahead has written narrows windows, and opens none', as
     [lineAt(60_000, 0), lineAt(-7_200_000, 1), lineAt(0, 2)],
     windows,
   )
-  const after = (ms: number) => journal.windows.get('ETHEREUM')![0]!.left(new Date(NEWEST + ms))
+  const after = (ms: number) => journal.windows.get('ETHEREUM')![0]!.left(new Date(NEWEST + ms)).units
   expect(after(0)).toBe(3n)
   expect(after(7_200_000)).toBeGreaterThanOrEqual(1n)
   expect(after(7_200_000 + 3_700_000)).toBe(0n)
@@ -135,7 +136,7 @@ test('a question about windows costs the same whatever the journal has', async (
   )
   const begun = performance.now()
   for (let n = 0; n < 3_000; n++)
-    expect(journal.windows.get('ETHEREUM')![0]!.left(new Date(NEWEST))).toBe(50_000n)
+    expect(journal.windows.get('ETHEREUM')![0]!.left(new Date(NEWEST)).units).toBe(50_000n)
   // Line by line it took a millisecond for each question.
   expect(performance.now() - begun).toBeLessThan(1_000)
 })

@@ -5,6 +5,16 @@ import { dirname } from 'node:path'
 import type { Hex } from 'viem'
 import { millisOfId } from '../src/db/ids.ts'
 import type { SignerConfig } from './config.ts'
+import type {
+  DestinationLine,
+  JournalLine,
+  Judged,
+  Line,
+  NonceLine,
+  SignLine,
+  SignatureLine,
+  VoidLine,
+} from './journal-lines.ts'
 import { listenAlone } from './socket.ts'
 import { Window, type Leaving } from './windows.ts'
 
@@ -14,89 +24,29 @@ import { Window, type Leaving } from './windows.ts'
  * same, the first line of a nonce or transfer counts, and later ones that contradict it are void.
  */
 
-interface Line {
-  at: string
-  network: string
-}
-
-interface LineOfWallet extends Line {
-  wallet: string
-}
-
-/** A nonce of a wallet, and the payment that it is used for. Amounts in units of the chain, as decimal strings. */
-export interface SignLine extends LineOfWallet {
-  kind: 'SIGN'
-  nonce: number
-  transfer_id: string
-  asset: string
-  units: string
-  /** The most that it costs, in the network's own asset. */
-  fee: string
-}
-
-interface Approved {
-  /** The SHA-256 of what they signed: it is applied once. Lines of version 0 have none. */
-  change?: string
-}
-
-/** By the approval of people, the journal begins at this nonce: it is new, was lost, or was restored from a backup. */
-export interface OpenLine extends LineOfWallet, Approved {
-  kind: 'OPEN'
-  next_nonce: number
-  /** Transfers from before may have been signed on what was lost: only those on record are signed. */
-  transfers_from: string
-  /** Ends of the lost journal that the worker knows: this one goes on from them. */
-  after?: string[]
-}
-
-/** By the approval of people, a transfer may be signed anew: what was signed for it with this nonce can never be mined. */
-export interface VoidLine extends LineOfWallet, Approved {
-  kind: 'VOID'
-  nonce: number
-  transfer_id: string
-}
-
-/** By the approval of people, transfers from before the journal began may be signed: none of them was. */
-export interface AllowLine extends Line, Approved {
-  kind: 'ALLOW'
-  transfer_ids: string[]
-}
-
-/** By the approval of people, a nonce is used up by an empty transfer to the wallet itself. */
-export interface FillLine extends LineOfWallet, Approved {
-  kind: 'FILL'
-  nonce: number
-  fee: string
-}
-
-/**
- * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it
- * leaves, and the first of a digest counts.
- */
-export interface SignatureLine extends LineOfWallet {
-  kind: 'SIGNATURE'
-  digest: string
-  signature: Hex
-}
+const NO_PAYMENT = { asset: '', units: 0, customer: undefined, destination: undefined }
 
 /** A replacement of the same nonce lets out what it costs more, and no second amount. */
 function leftBy(line: NonceLine, before: NonceLine | undefined): Leaving {
   const more = BigInt(line.fee) - BigInt(before?.fee ?? 0)
   const isPayment = line.kind === 'SIGN' && before?.kind !== 'SIGN'
-  const { asset, units } = isPayment ? line : { asset: '', units: 0 }
-  return { asset, units: BigInt(units), fee: more > 0n ? more : 0n }
+  const { asset, units, customer, destination } = isPayment ? line : NO_PAYMENT
+  return { asset, units: BigInt(units), fee: more > 0n ? more : 0n, customer, destination }
 }
-
-type NonceLine = SignLine | FillLine
-export type JournalLine = NonceLine | OpenLine | VoidLine | AllowLine | SignatureLine
 
 interface Wallet {
   /** Undefined until people have opened it: a new journal cannot be told from one that was lost. */
   next?: number
-  byNonce: Map<number, NonceLine>
+  byNonce: Map<number | string, NonceLine>
   signatures: Map<string, Hex>
 }
 
+interface Named {
+  network: string
+  asset: string
+  destination: string
+}
+const destinationKey = ({ network, asset, destination }: Named) => `${network} ${asset} ${destination}`
 const walletKey = ({ network, wallet }: Pick<SignLine, 'network' | 'wallet'>) => `${network} ${wallet}`
 
 /** Each line is an object of JSON. */
@@ -115,6 +65,8 @@ export class Journal {
   readonly #transfers = new Map<string, SignLine | VoidLine>()
   /** Transfers that may be signed, though they are from before. */
   readonly #allowed = new Set<string>()
+  /** By network, asset and address. */
+  readonly #named = new Map<string, DestinationLine[]>()
   /** The SHA-256 of what people have approved. */
   readonly #changes = new Set<string>()
   /** By network, the time from which on transfers are signed that are not on record. */
@@ -212,10 +164,18 @@ export class Journal {
       if (!signatures.has(line.digest)) signatures.set(line.digest, line.signature)
       return
     }
+    if (line.kind === 'MOVE') return this.#count(line, { asset: '', units: 0n, fee: BigInt(line.fee) })
     // A signed nonce counts, also where the line that opened the journal is gone.
-    if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= line.nonce
+    if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= Number(line.nonce) || 0
     if (this.#isApplied(line) || this.conflictOf(line) !== undefined) return
     if (line.kind !== 'SIGN' && line.change !== undefined) this.#changes.add(line.change)
+    if (line.kind === 'DESTINATION') {
+      for (const destination of line.destinations) {
+        const key = destinationKey({ ...line, destination })
+        this.#named.set(key, line.remove ? [] : [...(this.#named.get(key) ?? []), line])
+      }
+      return
+    }
     if (line.kind === 'ALLOW') return line.transfer_ids.forEach((id) => this.#allowed.add(id))
     const wallet = this.#walletOf(line)
     if (line.kind === 'OPEN') {
@@ -233,12 +193,16 @@ export class Journal {
     if (line.kind !== 'FILL') this.#transfers.set(line.transfer_id, line)
     if (line.kind === 'VOID') return
     const left = leftBy(line, wallet.byNonce.get(line.nonce))
-    this.windows.get(line.network)?.forEach((window) => window.add(Date.parse(line.at), left))
-    wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
+    this.#count(line, left)
+    if (typeof line.nonce === 'number') wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
     wallet.byNonce.set(line.nonce, line)
   }
 
-  #isApplied(line: Exclude<JournalLine, SignatureLine>): boolean {
+  #count({ network, at }: Line, left: Leaving): void {
+    this.windows.get(network)?.forEach((window) => window.add(Date.parse(at), left))
+  }
+
+  #isApplied(line: Judged): boolean {
     return line.kind !== 'SIGN' && line.change !== undefined && this.#changes.has(line.change)
   }
 
@@ -261,8 +225,8 @@ export class Journal {
   }
 
   /** Why a line contradicts what is on record; undefined where it does not. */
-  conflictOf(line: Exclude<JournalLine, SignatureLine>): string | undefined {
-    if (line.kind === 'OPEN') return undefined
+  conflictOf(line: Judged): string | undefined {
+    if (line.kind === 'OPEN' || line.kind === 'DESTINATION') return undefined
     if (line.kind === 'ALLOW') {
       const signed = line.transfer_ids.find((id) => this.#transfers.has(id))
       return signed && this.#signedAs(signed)
@@ -291,13 +255,13 @@ export class Journal {
     const { next, byNonce } = this.#walletOf(line)
     if (next === undefined)
       return `the journal is new or was lost: 'bursar signer open' begins ${wallet} in it`
-    if (nonce > next)
+    if (typeof nonce === 'number' && nonce > next)
       return `the journal ends at nonce ${next}, and nonce ${nonce} is asked for: it was lost or restored, or another signer has a journal of its own`
     // One of a nonce is mined at most: to fill it can but keep what was signed with it from being paid.
     if (line.kind === 'FILL') return undefined
     const taken = byNonce.get(nonce)
     if (taken === undefined)
-      return nonce < next
+      return typeof nonce === 'number' && nonce < next
         ? `nonce ${nonce} was used before, and the journal does not say what for`
         : undefined
     if (taken.kind === 'FILL') return `nonce ${nonce} was used for nothing, by its approvers`
@@ -314,6 +278,12 @@ export class Journal {
     return `transfer ${transferId} is from before ${from}, and may have been signed on a journal that was lost: 'bursar signer allow' allows it`
   }
 
+  /** Since when a destination is named by so many people; undefined where it is not. */
+  named(destination: Named, required: number): string | undefined {
+    const lines = this.#named.get(destinationKey(destination)) ?? []
+    return lines.find(({ approvals }) => approvals >= required)?.at
+  }
+
   /** What was signed for a transfer, and is not void. */
   signedFor(transferId: string): SignLine | undefined {
     const last = this.#transfers.get(transferId)
@@ -325,7 +295,7 @@ export class Journal {
   }
 
   /** Whether the journal says this already: the change was applied, or the nonce was used for this at no lower fee. */
-  has(line: Exclude<JournalLine, SignatureLine>): boolean {
+  has(line: Judged): boolean {
     if (this.#isApplied(line)) return true
     if (line.kind !== 'SIGN' && line.kind !== 'FILL') return false
     const before = this.signedAt(line)

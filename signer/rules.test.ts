@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import type { SignerConfig } from './config.ts'
 import { Journal } from './journal.ts'
-import { foresee, Refused, requireNotStopped, steadyClock, type PaymentToJudge } from './rules.ts'
+import { Refused } from './refused.ts'
+import { foresee, requireNotStopped, steadyClock, type PaymentToJudge } from './rules.ts'
 import { atEnd, ownFolder } from '../test/at-end.ts'
 
 test('only a folder that can be searched and does not have the stop file lets anything out', async () => {

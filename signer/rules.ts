@@ -2,17 +2,16 @@ import { verify } from 'node:crypto'
 import { lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Hex } from 'viem'
-import { getAddress, hexToBytes } from 'viem/utils'
 import { parseAmount } from '../src/contract/assets/amount.ts'
-import { NETWORKS } from '../src/contract/assets/catalogue.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
-import { parse, type EvmTransaction } from '../chains/evm/transaction.ts'
 import type { SigningEvidence } from '../src/contract/approval.ts'
-import { disagreementOf } from '../chains/evm/signed-payment.ts'
 import { unlessUnreadable } from '../src/networks/signed-payment.ts'
 import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
-import { NATIVE_DECIMALS, type SignerConfig, type SignerNetwork } from './config.ts'
-import type { Journal, SignLine } from './journal.ts'
+import { decimalsOn, type SignerConfig } from './config.ts'
+import type { SignerNetwork, Wallet } from './family.ts'
+import { demand, demandFee, Early, Refused } from './refused.ts'
+import type { Journal } from './journal.ts'
+import type { SignLine } from './journal-lines.ts'
 import type { Leaving } from './windows.ts'
 
 /** A payment of a network, with what proves that it was accepted. */
@@ -24,28 +23,14 @@ export interface PaymentToJudge extends SigningEvidence {
 
 /** What a worker asks: to sign these unsigned bytes for a wallet, which pay one accepted withdrawal. */
 export interface SignRequest extends PaymentToJudge {
-  wallet: Hex
+  wallet: string
   unsigned: Hex
 }
 
-/** A request that the rules allow: what is written to the journal, and what is signed. */
+/** A request that the rules allow: what is written to the journal, and who signs it. */
 export interface Allowed {
   line: SignLine
-  transaction: EvmTransaction
-  network: SignerNetwork
-}
-
-/** The signer refuses a request. The message names the rule. */
-export class Refused extends Error {}
-/** It may allow the request in a moment: transactions before it are asked for by another worker. */
-export class Early extends Refused {}
-/** Whether a request is at fault: it breaks a rule, or cannot be read. */
-export const isRefusal = (error: unknown): error is Error =>
-  error instanceof Refused || error instanceof SyntaxError || error instanceof TypeError
-
-/** Throws Refused unless the rule holds. */
-export function demand(isAllowed: boolean, rule: string): asserts isAllowed {
-  if (!isAllowed) throw new Refused(rule)
+  wallet: Wallet
 }
 
 /** Most that the clock may differ from the time that has passed, or be behind the journal. */
@@ -71,44 +56,36 @@ export function steadyClock(journal: Pick<Journal, 'newest'>): () => Date {
   }
 }
 
-/** Most gas of a payment: a transfer to a contract takes far less. */
-const GAS_MAX = 1_000_000n
-
 /**
  * Judges a request by the signer's own configuration, journal and clock. Throws Refused with the rule that it breaks, and
  * believes nothing that the configuration does not prove: neither the bytes, nor who accepted or approved the payment.
  */
 export function judge(config: SignerConfig, journal: Journal, request: SignRequest, now: Date): Allowed {
-  const { network, accepted, units } = judgePayment(config, request)
-  const wallet = getAddress(request.wallet)
-  demand(network.wallets.has(wallet), `${wallet} is no wallet of ${request.network}`)
-  const transaction = parse(request.unsigned)
-  const fee = transaction.gas * transaction.maxFeePerGas
-  demand(
-    transaction.chainId === network.chainId,
-    `the chain id is ${transaction.chainId}, not ${network.chainId}`,
-  )
-  demand(transaction.gas <= GAS_MAX, `it takes ${transaction.gas} gas, and ${GAS_MAX} at most is paid for`)
-  demand(fee <= network.feeMax, `it may cost ${fee} wei, above fee_max`)
+  const { network, accepted, units } = judgePayment(config, journal, request, now)
+  const wallet = network.wallets.get(request.wallet)
+  demand(wallet !== undefined, `${request.wallet} is no wallet of ${request.network}`)
+  const { nonce, fee } = network.family.read(network, request.unsigned, request.wallet)
+  demandFee(network, fee)
   requirePays(network, accepted, request.unsigned)
   const line: SignLine = {
     kind: 'SIGN',
     at: now.toISOString(),
     network: request.network,
-    wallet,
-    nonce: transaction.nonce,
+    wallet: wallet.address,
+    nonce,
     transfer_id: accepted.id,
     asset: accepted.asset,
     units: String(units),
     fee: String(fee),
+    ...whoseOf(network, accepted),
   }
   requireInJournal(journal, request, accepted.id)
   requireNoConflict(journal, line)
   const before = journal.signedAt(line)
   const [own, more] = before === undefined ? [units, fee] : ([0n, fee - BigInt(before.fee)] as const)
-  const leaving = [{ asset: accepted.asset, units: own, fee: more }]
+  const leaving = [{ asset: accepted.asset, units: own, fee: more, ...whoseOf(network, accepted) }]
   requireWithinWindows(request.network, journal, leaving, now)
-  return { line, transaction, network }
+  return { line, wallet }
 }
 
 /** Throws Early or Refused unless the line agrees with the journal. */
@@ -116,7 +93,7 @@ export function requireNoConflict(journal: Journal, line: Parameters<Journal['co
   const conflict = journal.conflictOf(line)
   if (conflict === undefined) return
   // A nonce that is ahead of the journal: those before it may be asked for in a moment.
-  const isEarly = line.kind === 'SIGN' && line.nonce > (journal.nextNonce(line) ?? Infinity)
+  const isEarly = line.kind === 'SIGN' && Number(line.nonce) > (journal.nextNonce(line) ?? Infinity)
   throw isEarly ? new Early(conflict) : new Refused(conflict)
 }
 
@@ -158,7 +135,7 @@ export function foresee(
   const counted = new Map([...foreseen].filter(([, { until }]) => until >= now.getTime()))
   return payments.map((payment) => {
     try {
-      const { network, accepted, units } = judgePayment(config, payment)
+      const { network, accepted, units } = judgePayment(config, journal, payment, now)
       requireInJournal(journal, payment, accepted.id)
       const before = journal.signedFor(accepted.id)
       demand(
@@ -170,6 +147,7 @@ export function foresee(
         asset: accepted.asset,
         units,
         fee: network.feeMax,
+        ...whoseOf(network, accepted),
         until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
       }
       counted.delete(accepted.id)
@@ -200,19 +178,19 @@ export function requireNotStopped(stopFile: string): void {
 }
 
 /** Judges a payment by all rules but those of its bytes and its windows. Throws Refused. */
-function judgePayment(config: SignerConfig, payment: PaymentToJudge) {
+function judgePayment(config: SignerConfig, journal: Journal, payment: PaymentToJudge, now: Date) {
   requireNotStopped(config.stopFile)
   const network = config.networks.get(payment.network)
   demand(network !== undefined, `${payment.network} is not configured`)
   const accepted = acceptedIn(payment.accepted)
   demand(accepted.network === network.network, `it was accepted for ${accepted.network}`)
-  demand(accepted.memo === null, 'the network carries no memo')
-  const isNative = accepted.asset === NETWORKS[network.network].gasAsset
-  const decimals = isNative ? NATIVE_DECIMALS : network.tokens.get(accepted.asset)?.decimals
+  demand(accepted.memo === null || network.family.carriesMemo, 'the network carries no memo')
+  const decimals = decimalsOn(network.network, accepted.asset)
   demand(decimals !== undefined, `${accepted.asset} is not configured for ${accepted.network}`)
   const units = parseAmount(accepted.amount, decimals)
   demand(units !== undefined, 'the amount cannot be read')
   requireAccepted(config, network, { ...accepted, units, decimals }, payment)
+  requireNamed(network, journal, { ...accepted, units }, now)
   return { network, accepted, units }
 }
 
@@ -236,10 +214,35 @@ function acceptedIn(text: string): Accepted {
   return { customer_id, id, asset, amount, network, destination, memo } as Accepted
 }
 
+/** Whose limits a payment counts in. The platform's own transfers have destinations of their own. */
+const whoseOf = ({ family }: SignerNetwork, { customer_id, destination }: Accepted) =>
+  customer_id === PLATFORM_ID ? {} : { customer: customer_id, destination: family.addressOf(destination) }
+
+/** Throws Refused unless people named the destination long enough ago, where a rule of its asset and amount asks for it. */
+function requireNamed(
+  network: SignerNetwork,
+  journal: Journal,
+  accepted: Accepted & { units: bigint },
+  now: Date,
+): void {
+  const { destination } = whoseOf(network, accepted)
+  if (destination === undefined) return
+  const { asset, units } = accepted
+  for (const { required, coolingMs } of network.destinations.filter(
+    (rule) => rule.asset === asset && units >= rule.from,
+  )) {
+    const named = journal.named({ network: network.network, asset, destination }, required)
+    const name = `'bursar signer destination' names ${destination} for ${asset}`
+    demand(named !== undefined, `${required} approvers must have named its destination: ${name}`)
+    const from = new Date(Date.parse(named) + coolingMs)
+    demand(now >= from, `its destination was named at ${named}, and is paid from ${from.toISOString()} on`)
+  }
+}
+
 /** Throws Refused unless the bytes pay exactly what was accepted. */
 function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex): void {
   const disagreement = unlessUnreadable(() =>
-    disagreementOf(
+    network.family.disagreementOf(
       {
         customer_id: accepted.customer_id,
         transfer_id: accepted.id,
@@ -247,7 +250,8 @@ function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex):
         asset: accepted.asset,
         amount: accepted.amount,
         destination_address: accepted.destination,
-        raw_transaction: Buffer.from(hexToBytes(unsigned)),
+        ...(network.family.carriesMemo && { memo: accepted.memo }),
+        raw_transaction: Buffer.from(unsigned.slice(2), 'hex'),
       },
       network.tokenAddresses,
     ),
@@ -263,7 +267,7 @@ function requireAccepted(
   { accepted: text, signature, decisions }: SigningEvidence,
 ): void {
   if (accepted.customer_id === PLATFORM_ID) {
-    const to = getAddress(accepted.destination)
+    const to = network.family.addressOf(accepted.destination)
     const isOurs = network.wallets.has(to) || network.treasuryDestinations.has(to)
     demand(isOurs, `${to} is not among treasury_destinations`)
   }
@@ -311,13 +315,19 @@ function isAbout(text: string, accepted: Accepted): boolean {
 }
 
 /** Throws Refused unless what has left, with these payments, is within each window. */
-function requireWithinWindows(name: string, journal: Journal, leaving: readonly Leaving[], now: Date): void {
+export function requireWithinWindows(
+  name: string,
+  journal: Journal,
+  leaving: readonly Leaving[],
+  now: Date,
+): void {
   const windows = journal.windows.get(name) ?? []
-  const unlimited = leaving.find(({ asset }) => !windows.some(({ limit }) => limit.asset === asset))
+  const isLimited = ({ asset }: Leaving) =>
+    windows.some(({ limit: { per, units, ...its } }) => its.asset === asset && !per && units !== undefined)
+  const unlimited = leaving.find((one) => !isLimited(one))
   demand(unlimited === undefined, `no window is configured for ${unlimited?.asset}`)
   for (const window of windows) {
-    const { asset, periodMs, units } = window.limit
-    const left = leaving.reduce((sum, payment) => sum + window.counts(payment), window.left(now))
-    demand(left <= units, `more ${asset} would leave than its window of ${periodMs / 1000} s allows`)
+    const objection = window.objectionTo(leaving, now)
+    demand(objection === undefined, objection!)
   }
 }

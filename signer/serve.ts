@@ -7,7 +7,9 @@ import { BackEndFailure } from './back-end.ts'
 import { readChange } from './journal-changes.ts'
 import type { Listen } from './config.ts'
 import { listenAlone } from './socket.ts'
-import { Early, isRefusal, type PaymentToJudge, type SignRequest } from './rules.ts'
+import type { MoveRequest } from './family.ts'
+import { Early, isRefusal } from './refused.ts'
+import type { PaymentToJudge, SignRequest } from './rules.ts'
 import type { Signer } from './service.ts'
 import type { SignedStatement } from '../src/contract/approval.ts'
 
@@ -46,12 +48,19 @@ async function reply(signer: Signer, request: IncomingMessage, response: ServerR
       return send(200, { wallets: await signer.status() })
     }
     if (request.method !== 'POST')
-      return send(405, { refused: 'POST /v1/sign, /v1/check or /v1/journal, or GET /v1/status' })
+      return send(405, {
+        refused: 'POST /v1/sign, /v1/move, /v1/addresses, /v1/check or /v1/journal, or GET /v1/status',
+      })
     const length = Number(request.headers['content-length'] ?? BODY_BYTES_MAX + 1)
     if (length > BODY_BYTES_MAX)
       return send(413, { refused: `a request has ${BODY_BYTES_MAX} bytes at most` })
     const body = await json(request)
     if (request.url === '/v1/sign') return send(200, await signer.sign(body as SignRequest))
+    if (request.url === '/v1/move') return send(200, await signer.move(body as MoveRequest))
+    if (request.url === '/v1/addresses') {
+      const { network, asked } = body as { network: string; asked: Parameters<Signer['addresses']>[1] }
+      return send(200, { addresses: await signer.addresses(network, asked) })
+    }
     if (request.url === '/v1/check') {
       const { payments } = body as { payments: PaymentToJudge[] }
       return send(200, { refused: await signer.check(payments) })

@@ -1,9 +1,9 @@
 import type { Hex } from 'viem'
-import type { KeptSignatures } from './back-end.ts'
+import { serializeTransaction } from 'viem/utils'
+
 import type { SignerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
 import {
-  demand,
   foresee,
   judge,
   requireNoConflict,
@@ -12,8 +12,12 @@ import {
   type PaymentToJudge,
   type SignRequest,
 } from './rules.ts'
+import type { AskedAddress } from '../chains/solana/deposit-keys.ts'
+import type { KeptSignatures, MoveRequest } from './family.ts'
+import { judgeMove } from './moves.ts'
+import { demand } from './refused.ts'
 import { linesOf, requireApproved, type JournalChange } from './journal-changes.ts'
-import type { WalletStatus } from '../chains/evm/remote-signer.ts'
+import type { WalletStatus } from '../chains/kit/remote-signer.ts'
 import type { SignedStatement } from '../src/contract/approval.ts'
 
 /** Signs what its rules allow, one request after the other, and writes each to its journal before it signs. */
@@ -36,7 +40,7 @@ export class Signer {
    * key cannot be used now: the journal has its line by then, and the same question is signed later.
    */
   async sign(request: SignRequest): Promise<{ signed: Hex; head: string }> {
-    const { line, transaction, network, head } = await this.#alone(async () => {
+    const { line, wallet, head } = await this.#alone(async () => {
       const allowed = judge(this.#config, this.#journal, request, this.#now())
       const { line } = allowed
       // A line that another process wrote may not be on the disk yet.
@@ -48,8 +52,25 @@ export class Signer {
     // Everything may be stopped while the device is asked.
     const recheck = () => void judge(this.#config, this.#journal, request, this.#now())
     // Outside the turn: a device may take seconds, and other wallets do not wait for it.
-    const wallet = network.wallets.get(line.wallet as Hex)!
-    return { signed: await wallet.signTransaction(transaction, this.#signaturesOf(line, recheck)), head }
+    return { signed: await wallet.sign(request.unsigned, this.#signaturesOf(line, recheck)), head }
+  }
+
+  /** A signed move between a deposit address and the platform's wallets. Throws as `sign` does. */
+  async move(request: MoveRequest): Promise<{ signed: Hex }> {
+    const { line, signer } = await this.#alone(async () => {
+      const allowed = judgeMove(this.#config, this.#journal, request, this.#now())
+      await this.#journal.keep(allowed.line)
+      return allowed
+    })
+    const kept = this.#signaturesOf(line, () => undefined)
+    return { signed: await signer.sign(request.unsigned, kept) }
+  }
+
+  /** Deposit addresses at paths, vouched for. Throws Refused where the network's follow from a public key. */
+  async addresses(network: string, asked: readonly AskedAddress[]): Promise<object[]> {
+    const answers = await this.#config.networks.get(network)?.depositKeys?.answersTo?.(asked)
+    demand(answers !== undefined, `no address of ${network} is given out here`)
+    return answers
   }
 
   #signaturesOf(place: { network: string; wallet: string }, recheck: () => void): KeptSignatures {
@@ -83,29 +104,32 @@ export class Signer {
    */
   async change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<{ signed?: Hex }> {
     const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}
-    const wallet = change.kind === 'ALLOW' ? undefined : wallets?.get(change.wallet as Hex)
+    const wallet = 'wallet' in change ? wallets?.get(change.wallet as Hex) : undefined
     await this.#alone(async () => {
       const now = this.#now()
-      requireApproved(this.#config, change, approvals, now)
+      const approving = requireApproved(this.#config, change, approvals, now)
       demand(wallets !== undefined, `${change.network} is not configured`)
-      if (change.kind !== 'ALLOW')
+      if ('wallet' in change)
         demand(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
-      const lines = linesOf(change, now)
+      const lines = linesOf(change, approving, now)
       for (const line of lines) {
         if (!this.#journal.has(line)) requireNoConflict(this.#journal, line)
-        if (line.kind === 'FILL')
+        if (line.kind === 'FILL') {
+          demand(chainId! > 0, `${change.network} has no nonces that can be filled`)
           demand(BigInt(line.fee) <= feeMax!, `it may cost ${line.fee} wei, above fee_max`)
+        }
       }
       await this.#journal.keep(...lines.filter((line) => !this.#journal.has(line)))
     })
     if (change.kind !== 'FILL') return {}
     const { address } = wallet!
     const maxFeePerGas = BigInt(change.max_fee_per_gas)
-    const signed = await wallet!.signTransaction(
-      {
-        ...{ type: 'eip1559', chainId: chainId!, nonce: change.nonce, to: address, value: 0n },
-        ...{ gas: BigInt(change.gas), maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas },
-      },
+    const unsigned = serializeTransaction({
+      ...{ type: 'eip1559', chainId: chainId!, nonce: change.nonce, to: address as Hex, value: 0n },
+      ...{ gas: BigInt(change.gas), maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas },
+    })
+    const signed = await wallet!.sign(
+      unsigned,
       this.#signaturesOf(change, () => undefined),
     )
     return { signed }

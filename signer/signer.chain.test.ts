@@ -13,12 +13,13 @@ import { createInterface } from 'node:readline'
 import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { createWalletClient, http, keccak256, serializeTransaction, type Hex } from 'viem'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { TOKEN_ABI, deployToken, ownAnvil } from '../test/anvil.ts'
 import { FAILURES, dieAtEachStep } from '../test/failures.ts'
 import { startKms, type Kms } from '../test/kms.ts'
+import { formsOf, foundIn } from '../test/memory-of.ts'
 import { guideBlocks, HAS_SOFT_HSM, makeToken } from '../test/soft-hsm.ts'
 import {
   credit,
@@ -37,8 +38,9 @@ import { createCustomer } from '../src/money/records/customer.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { evmAdapter } from '../chains/evm/adapter.ts'
+import { depositKeysOf } from '../chains/evm/deposit-keys.ts'
 import { parse } from '../chains/evm/transaction.ts'
-import { signerClient, type AskedSigner, type SignerClient } from '../chains/evm/remote-signer.ts'
+import { signerClient, type AskedSigner, type SignerClient } from '../chains/kit/remote-signer.ts'
 import { signerByFiles } from '../chains/evm/signer-files.ts'
 import { NodeFailure } from '../src/networks/node-failure.ts'
 import type { Networks } from '../src/networks/network.ts'
@@ -54,7 +56,7 @@ import { guarded } from '../src/rails/payouts/signing-guards.ts'
 import { readSignerConfig } from './config.ts'
 import { changeText, type JournalChange } from './journal-changes.ts'
 import { Journal } from './journal.ts'
-import { Refused } from './rules.ts'
+import { Refused } from './refused.ts'
 import { serveSigner } from './serve.ts'
 import { Signer } from './service.ts'
 import { sealWithdrawal } from '../src/money/movements/accepted-withdrawals.ts'
@@ -63,6 +65,7 @@ import { atEnd, ownFolder } from '../test/at-end.ts'
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 const CONFIRMATIONS = 2
+const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
 const ONE = 10n ** 18n
 
 const approvers = [newPrivateKey(), newPrivateKey(), newPrivateKey()]
@@ -122,7 +125,11 @@ async function startSigner(changes: Changes = {}) {
   )
   const config = await readSignerConfig(path, { KEY: key })
   const [address, ...further] = [...config.networks.get('ETHEREUM')!.wallets.keys()] as [Hex, ...Hex[]]
-  if (changes.key === undefined && changes.journal === undefined) await fund([address, ...further])
+  if (changes.key === undefined && changes.journal === undefined) {
+    await fund([address, ...further])
+    // The worker of another signer knows another journal.
+    await knowHead(null)
+  }
   const opened = await Journal.open(config.journal, config.networks)
   const server = await serveSigner(new Signer(config, opened, changes.clock), config.listen)
   const client = await signerClient({ socket })
@@ -271,15 +278,15 @@ const openAt = (
   expires_at: inMs(3_600_000),
 })
 
-/** What the worker knows of the journals that have answered for these wallets, by the order of the wallets. */
-const headsOf = async (...wallets: Hex[]) => {
+/** What the worker knows of the journal that has answered. */
+const knownHeads = async () => {
   const { rows } = await service.db.query<{ head: string }>(
-    `select journal_head as head from evm_nonces
-     where address = any ($1) and journal_head is not null order by array_position($1, address)`,
-    [wallets],
+    `select journal_head as head from wallet_checks where network = 'ETHEREUM' and journal_head is not null`,
   )
   return rows.map(({ head }) => head)
 }
+const knowHead = (head: string | null) =>
+  service.db.query(`update wallet_checks set journal_head = $1 where network = 'ETHEREUM'`, [head])
 
 /** Changes the journal by the word of two people. */
 const approved = ({ client }: Pick<Running, 'client'>, change: JournalChange) =>
@@ -682,7 +689,7 @@ test('a lost journal signs nothing until two people open it; two signers with jo
   // Between what was lost and what comes now.
   const transfersFrom = inMs(0)
   const waiting = await withdraw(customer, '1')
-  const [head] = await headsOf(signer.address)
+  const [head] = await knownHeads()
   for (const { client } of [older, empty]) {
     await step(networksOn(signer, client))
     expect((await standing([waiting]))[0]).toEqual({
@@ -780,13 +787,10 @@ test('a database that was restored knows an older end of the journal, and pays o
   for (let n = 0; n < 2; n++) {
     made.push(await withdraw(customer, '1'))
     await settle(networks, made.slice(n))
-    heads.push(...(await headsOf(signer.address)))
+    heads.push(...(await knownHeads()))
   }
   expect(new Set(heads).size).toBe(2)
-  await service.db.query('update evm_nonces set journal_head = $2 where address = $1', [
-    signer.address,
-    heads[0],
-  ])
+  await knowHead(heads[0]!)
   made.push(await withdraw(customer, '1'))
   await settle(networks, made.slice(2))
   await requirePaidOnce(signer, made)
@@ -1098,7 +1102,7 @@ function describeBackEnd(newKey: () => Promise<object>): void {
       ...signer.client,
       async ask(...asked) {
         const answer = await signer.client.ask(...asked)
-        if ('signed' in answer) lost = `0x${answer.signed.raw_transaction.toString('hex')}`
+        if ('signed' in answer) lost = answer.signed as Hex
         throw new NodeFailure('the signer does not answer: killed')
       },
     }
@@ -1286,7 +1290,7 @@ test('by hand: requests and answers are files, and the signer has no socket', as
   await step(networks)
   const waiting = (await readdir(requests)).filter((name) => ![...names, 'forged'].includes(name))
   expect((await run(signAll, waiting)).rows[0]!.outcome).toMatch(/^refused: its journal lacks/)
-  const [head] = await headsOf(signer.address)
+  const [head] = await knownHeads()
   const change = openAt(signer.address, 2, undefined, [head!])
   const opening = [
     ...['signer', 'open', '--network', 'ETHEREUM', '--wallet', signer.address, '--nonce', '2'],
@@ -1485,13 +1489,14 @@ test('over TLS, only a client with a certificate of the authority is answered', 
   await requirePaidOnce(signer, [made])
 })
 
-test('the whole service with a signer: a deposit is swept with gas of its own wallet, and a withdrawal leaves', async () => {
+test('the whole service with a signer: deposits are swept, withdrawals leave, and the worker holds no key', async () => {
   const testNet = await ownAnvil(31_337)
   const { chain } = testNet
   const token = await deployToken(testNet, 6)
   const [hot, gas] = [generatePrivateKey(), generatePrivateKey()]
   const [hotWallet, gasWallet] = [hot, gas].map((key) => privateKeyToAccount(key).address) as [Hex, Hex]
   for (const address of [hotWallet, gasWallet]) await chain.setBalance({ address, value: ONE })
+  const depositKeys = depositKeysOf({ mnemonic: WORDS })
   const file = (name: string) => join(folder, `whole-${name}`)
   const acceptance = newPrivateKey()
   await writeFile(file('acceptance'), JSON.stringify(acceptance))
@@ -1507,6 +1512,7 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
       networks: {
         ETHEREUM: {
           ...{ chain_id: 31_337, tokens: { USDG: token }, wallets: [{ env: 'KEY' }], fee_max: '0.1' },
+          ...{ deposit_key: { env: 'WORDS' }, gas_wallet: { env: 'GAS' } },
           windows: ['ETH', 'USDG'].map((asset) => ({ asset, period_seconds: 60, amount: '1000' })),
         },
       },
@@ -1520,7 +1526,7 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
         ...{
           hot_wallet_address: hotWallet,
           signer: { socket: file('socket') },
-          gas_wallet_key: { env: 'GAS_KEY' },
+          gas_wallet_address: gasWallet,
         },
         ...{
           deposit_key: { env: 'DEPOSIT_KEY' },
@@ -1531,7 +1537,7 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
       },
     }),
   )
-  const config = await readSignerConfig(file('signer'), { KEY: hot })
+  const config = await readSignerConfig(file('signer'), { KEY: hot, WORDS, GAS: gas })
   const journal = await Journal.open(config.journal, config.networks)
   const server = await serveSigner(new Signer(config, journal), config.listen)
   atEnd(async () => {
@@ -1545,9 +1551,9 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
   const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
   const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const bursar = await ownBursar({
-    ...{ DATABASE_URL: database.url, BURSAR_NETWORKS_FILE: file('networks'), GAS_KEY: gas },
+    ...{ DATABASE_URL: database.url, BURSAR_NETWORKS_FILE: file('networks') },
     ...{ BURSAR_ACCEPTANCE_KEY_FILE: file('acceptance'), BURSAR_WORKER_INTERVAL_MS: '100' },
-    DEPOSIT_KEY: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
+    DEPOSIT_KEY: depositKeys.publicKey,
   })
   const call = await remoteCaller(bursar.address, client)
   const asked = { profile_id, crypto_network: 'ETHEREUM' }
@@ -1581,6 +1587,21 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
     )
     .toBe('COMPLETED')
   expect(await onChain(destination_address)).toBe(20_000_000n)
+  const account = mnemonicToAccount(WORDS, { path: "m/44'/60'/0'" }).getHdKey()
+  const keyForms = (key: Hex) => [Buffer.from(key.slice(2), 'hex'), ...formsOf(key.slice(2))]
+  const kept = new Map([
+    ['hot wallet', keyForms(hot)],
+    ['gas wallet', keyForms(gas)],
+    ['words', formsOf(WORDS)],
+    ['deposit key', [Buffer.from(account.privateKey!), ...formsOf(account.privateExtendedKey)]],
+    ['public key', formsOf(depositKeys.publicKey)],
+    ['client', formsOf(client.client_id)],
+  ])
+  // What a worker has to know is found by the same search.
+  expect(await foundIn(bursar.pid, kept)).toEqual(['client', 'public key'])
+  expect(await foundIn(process.pid, kept)).toEqual(
+    expect.arrayContaining(['hot wallet', 'gas wallet', 'words']),
+  )
 })
 
 test('a signature by another key, and bytes of another transaction, are not taken', async () => {

@@ -34,4 +34,4 @@ async function isAnswered(path: string): Promise<boolean> {
 }
 
 /** For the commands, which do not see the families of chains. */
-export { signerClient } from '../chains/evm/remote-signer.ts'
+export { signerClient } from '../chains/kit/remote-signer.ts'

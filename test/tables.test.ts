@@ -102,7 +102,7 @@ const ALLOWED: Record<string, string> = {
   transfer_metadata: 'money/ledger | resources/transfers',
   transfers:
     'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury | cli, governance/policy, money/records, money/verify, program, rails/screening, rails/wallets, rails/wires, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
-  wallet_checks: 'chains/bitcoin, chains/stellar',
+  wallet_checks: 'chains/bitcoin, chains/kit, chains/stellar',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:
     'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',

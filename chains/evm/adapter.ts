@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { parseGwei } from 'viem/utils'
+import { getAddress, parseGwei } from 'viem/utils'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -27,14 +27,15 @@ import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
 import { refill } from './refill.ts'
 import { refusesDestination } from './refusals.ts'
-import { askSigner, told } from './remote-signer.ts'
+import { askSigner, told, type DepositPlace } from '../kit/remote-signer.ts'
+import { askedBytes, remoteMover } from './asked-bytes.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
 import { sweepTermsOf, type SweepConfig } from './sweeps/worth.ts'
 import { rebroadcastTakenBack, resend } from './taken-back.ts'
-import type { EvmSigner } from './transaction.ts'
-import type { NetworkAdapter } from '../../src/networks/network.ts'
+import { parse, type EvmSigner } from './transaction.ts'
+import type { AskedWithdrawal, NetworkAdapter } from '../../src/networks/network.ts'
 import { namedNodes, overNodes } from '../kit/nodes.ts'
 import { witnessesOf, type SecondNodes } from '../kit/second-word.ts'
 import { endedTopUpsIn } from '../kit/sweeps.ts'
@@ -57,7 +58,7 @@ export interface EvmConfig extends SweepConfig, Given, Partial<Defaulted> {
   chainId?: number
   /** Wallets that pay withdrawals beside the hot wallet. */
   furtherWallets?: EvmSigner[]
-  /** Derives deposit addresses and signs for them. Without a key there are no addresses; a public key sweeps nothing. */
+  /** Derives deposit addresses. Without it there are none; a public key is swept by a signer process alone. */
   depositKey?: DepositKey
   /** When a block is confirmed: at this number of confirmations (1 is the newest block), or by the network's own tag. */
   confirmations: number | 'safe' | 'finalized'
@@ -96,7 +97,10 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
 
 function adapterOn(chain: EvmChain, config: EvmConfig, db: Database): NetworkAdapter {
   const { network } = chain
-  const keys = config.depositKey && depositKeysOf(config.depositKey)
+  const { signer } = config
+  const remote =
+    signer?.move && ((place: DepositPlace) => remoteMover(network, signer, getAddress(place.address), place))
+  const keys = config.depositKey && depositKeysOf(config.depositKey, remote)
   const follower = hotWalletFollower(chain)
   return {
     pollMs: config.pollMs ?? POLL_MS,
@@ -112,9 +116,15 @@ function adapterOn(chain: EvmChain, config: EvmConfig, db: Database): NetworkAda
     refusesDestination: (address) => refusesDestination(chain, address),
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
-    ...(config.signer !== undefined && {
-      checkWithSigner: async (tx, evidence) => config.signer!.check(network, await told(tx, chain, evidence)),
-      askSigner: (from, asked) => askSigner(from, chain, asked),
+    ...(signer !== undefined && {
+      checkWithSigner: async (tx, evidence) => signer.check(network, await told(tx, network, evidence)),
+      // In the order of the nonces: the journal has no gaps.
+      askSigner: async (from, asked) => {
+        const nonceOf = (one: AskedWithdrawal) => parse(one.raw_transaction).nonce
+        const ordered = asked.toSorted((a, b) => nonceOf(a) - nonceOf(b))
+        const answers = await askSigner(from, { network, signer, bytes: askedBytes }, ordered)
+        return asked.map((one) => answers.get(one)!)
+      },
     }),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(db, chain, follower, withdrawals),

@@ -9,7 +9,7 @@ import { at, type Call, type EventLog, type EvmNode, type Finality } from './nod
 import type { NamedNode } from '../kit/nodes.ts'
 import type { Witnesses } from '../kit/second-word.ts'
 import type { SweepWorth } from '../../src/networks/sweep-worth.ts'
-import type { AskedSigner } from './remote-signer.ts'
+import type { AskedSigner } from '../kit/remote-signer.ts'
 import { addressIn, TRANSFER_TOPIC, type EvmSigner, type EvmTransaction } from './transaction.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 

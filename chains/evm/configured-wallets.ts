@@ -5,23 +5,19 @@ import type { Opening } from '../../src/networks/family.ts'
 import { NoSigningKey } from '../../src/networks/node-failure.ts'
 import { hotWalletOf } from '../kit/hot-wallet-key.ts'
 import type { EvmSection } from './section.ts'
+import type { DepositPlace, SignerClient } from '../kit/remote-signer.ts'
+import { remoteMover } from './asked-bytes.ts'
 import type { EvmSigner } from './transaction.ts'
 
 /** The wallets that a section of the networks file names, with the keys that this process has. */
 
 /** The hot wallet. Where a signer has its key, the address is given instead. */
 async function hotWalletIn(opening: Opening, section: EvmSection): Promise<EvmSigner> {
-  const { hot_wallet_key, hot_wallet_address, signer } = section
-  if (signer === undefined)
-    return hotWalletOf<EvmSigner>(opening, section, {
-      watch: (address) => withoutKey(getAddress(address)),
-      open: accountOf,
-    })
-  if (hot_wallet_key !== undefined || hot_wallet_address === undefined)
-    throw new Error(
-      `${opening.network}.hot_wallet_address is given instead of hot_wallet_key where a signer has the key`,
-    )
-  return remote(getAddress(hot_wallet_address))
+  const isRemote = section.signer !== undefined
+  return hotWalletOf<EvmSigner>(opening, section, {
+    watch: (address) => (isRemote ? remote : withoutKey)(getAddress(address)),
+    open: accountOf,
+  })
 }
 
 /**
@@ -31,6 +27,7 @@ async function hotWalletIn(opening: Opening, section: EvmSection): Promise<EvmSi
 export async function walletsOf(
   opening: Opening,
   section: EvmSection,
+  client: SignerClient | undefined,
 ): Promise<{
   hotWallet: EvmSigner
   further: EvmSigner[]
@@ -50,11 +47,13 @@ export async function walletsOf(
       if (known.some((wallet) => wallet.address === address))
         throw new Error(`${network}.${field}.address is named twice, or is the hot wallet's`)
       const isPaying = list === 'further_hot_wallets'
-      if (isPaying && section.signer !== undefined) {
+      const isClosed = 'closed' in more && more.closed === true && { isClosed: true as const }
+      if (client !== undefined || (isPaying && section.signer !== undefined)) {
         if (key !== undefined)
           throw new Error(`${network}.${field}.key is the signer's: give the address alone`)
-        wallets.push(remote(address))
-        known.push(remote(address))
+        const wallet = isClosed ? withoutKey(address) : remote(address)
+        wallets.push({ ...wallet, ...isClosed })
+        known.push(wallet)
         continue
       }
       if (key === undefined && signs && isPaying)
@@ -66,7 +65,6 @@ export async function walletsOf(
       if (account.address !== address)
         throw new Error(`${network}.${field}.key is the key of another address: ${account.address}`)
       if (!('isWatched' in account)) privateKeys.push(`${field}.key`)
-      const isClosed = 'closed' in more && more.closed === true && { isClosed: true as const }
       wallets.push({ ...account, ...isClosed })
       known.push(account)
     }
@@ -74,18 +72,31 @@ export async function walletsOf(
   }
   const further = await walletsIn('further_hot_wallets')
   const former = await walletsIn('former_hot_wallets')
-  const gas = await gasWalletOf(opening, section, privateKeys)
+  const gas = await gasWalletOf(opening, section, privateKeys, client)
   if (known.some(({ address }) => address === gas.gasWallet?.address))
-    throw new Error(`${network}.gas_wallet_key is the key of a wallet that pays: its nonces would collide`)
+    throw new Error(`${network} has a gas wallet that pays withdrawals, too: its nonces would collide`)
   return { hotWallet, further, former, ...gas, privateKeys }
 }
 
 /** The wallet that pays gas for sweeping where a signer has the keys of the hot wallets. */
 async function gasWalletOf(
   { network, given, signs }: Opening,
-  { signer, gas_wallet_key, deposit_key }: EvmSection,
+  { signer, gas_wallet_key, gas_wallet_address, deposit_key }: EvmSection,
   privateKeys: string[],
+  client: SignerClient | undefined,
 ): Promise<{ gasWallet?: EvmSigner }> {
+  if (client !== undefined) {
+    if (gas_wallet_key !== undefined)
+      throw new Error(`${network}.gas_wallet_key is the signer's: give gas_wallet_address`)
+    if (gas_wallet_address !== undefined) return { gasWallet: remoteGas(network, client, gas_wallet_address) }
+    if (deposit_key !== undefined && signs)
+      throw new Error(
+        `${network}.gas_wallet_address is required: with a signer, it pays the gas for sweeping`,
+      )
+    return {}
+  }
+  if (gas_wallet_address !== undefined)
+    throw new Error(`${network}.gas_wallet_address is for a network with a signer that answers the worker`)
   if (gas_wallet_key === undefined) {
     if (signer !== undefined && deposit_key !== undefined && signs)
       throw new Error(`${network}.gas_wallet_key is required: with a signer, it pays the gas for sweeping`)
@@ -105,6 +116,13 @@ const remote = (address: Hex): EvmSigner => ({
   isRemote: true,
   signTransaction: () => Promise.reject(new Error('the signer process signs for this wallet')),
 })
+
+/** A gas wallet whose key the signer process has. */
+function remoteGas(network: string, client: SignerClient, text: string): EvmSigner {
+  const address = getAddress(text)
+  const forDeposit = (place: DepositPlace) => remoteMover(network, client, address, place)
+  return { ...remote(address), isRemote: undefined, forDeposit }
+}
 
 /** A wallet that can be watched and quoted for, and not signed for: withdrawals wait. */
 const withoutKey = (address: Hex): EvmSigner => ({

@@ -3,6 +3,7 @@ import { bytesToHex } from 'viem/utils'
 import { HDKey, mnemonicToAccount, privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
 import { pathOf } from '../kit/derivation-path.ts'
 import { requireMnemonic } from '../../src/networks/mnemonic.ts'
+import type { DepositPlace } from '../kit/remote-signer.ts'
 import type { EvmSigner } from './transaction.ts'
 import type { NewAddress } from '../../src/networks/network.ts'
 
@@ -15,7 +16,8 @@ export type DepositKey = { mnemonic: string } | { extendedKey: string }
 /** Below the mnemonic's seed, Ethereum's account (BIP-44). An extended key is taken as it is. */
 const ACCOUNT_PATH = "m/44'/60'/0'"
 export interface DepositKeys {
-  /** Whether the key is private. Without a private key nothing can be swept. */
+  isPrivate: boolean
+  /** Whether there is a signer for its addresses: otherwise nothing can be swept. */
   canSign: boolean
   /** The public extended key at the same place, for processes that only give out addresses. */
   publicKey: string
@@ -26,21 +28,27 @@ export interface DepositKeys {
    */
   newAddress(id: string): NewAddress
   /** Whether the key gave out this address: it is what the derivation leads to. */
-  derives(given: { address: string; derivation: string }): boolean
+  derives(given: DepositPlace): boolean
   /**
-   * The signer for an address; undefined when it was derived from another key, or the key is public. Takes any path: older
-   * addresses have random paths of two components. Throws when the path leads to another address.
+   * The signer for an address; undefined when it was derived from another key, or the key is public and no signer process
+   * has it. Takes any path: older addresses have random paths of two components. Throws when the path leads to another address.
    */
   signerOf(address: string, derivation: string): EvmSigner | undefined
 }
 
-/** Keys are derived when they are needed, and kept nowhere. */
-export function depositKeysOf(source: DepositKey): DepositKeys {
+/** A deposit key as text: the words of a mnemonic, or an extended key. */
+export const depositKeyIn = (text: string): DepositKey =>
+  /\s/.test(text) ? { mnemonic: text } : { extendedKey: text }
+
+/** Keys are derived when they are needed, and kept nowhere. With `remote`, a signer process has the private key. */
+export function depositKeysOf(source: DepositKey, remote?: (place: DepositPlace) => EvmSigner): DepositKeys {
   const root = rootOf(source)
   const fingerprint = root.fingerprint.toString(16).padStart(8, '0')
-  const canSign = root.privateKey !== null
+  const isPrivate = root.privateKey !== null
+  const canSign = isPrivate || remote !== undefined
   const keyAt = (path: number[]) => path.reduce((key, index) => key.deriveChild(index), root)
   return {
+    isPrivate,
     canSign,
     publicKey: root.publicExtendedKey,
     newAddress(id) {
@@ -54,7 +62,10 @@ export function depositKeysOf(source: DepositKey): DepositKeys {
     signerOf(address, derivation) {
       const [root, ...path] = derivation.split('/')
       if (root !== fingerprint || !canSign) return undefined
-      const account = privateKeyToAccount(bytesToHex(keyAt(path.map(Number)).privateKey!))
+      const key = keyAt(path.map(Number))
+      const account = isPrivate
+        ? privateKeyToAccount(bytesToHex(key.privateKey!))
+        : { ...remote!({ address, derivation }), address: addressOf(key.publicKey!) }
       if (account.address !== address) throw new Error(`${address} is not derived at ${derivation}`)
       return account
     },

@@ -6,8 +6,8 @@ import { COUNTED, naming, requireAmount, requireAmounts, type Depth } from '../.
 import { evmAdapter } from './adapter.ts'
 import { tokensOf } from './chain.ts'
 import { walletsOf } from './configured-wallets.ts'
-import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
-import { signerClient } from './remote-signer.ts'
+import { depositKeyIn, depositKeysOf, type DepositKey } from './deposit-keys.ts'
+import { signerClient, type SignerClient } from '../kit/remote-signer.ts'
 import { ADAPTER, EvmSection } from './section.ts'
 import { disagreementOf } from './signed-payment.ts'
 import { signerByFiles } from './signer-files.ts'
@@ -49,10 +49,12 @@ async function connect(
   naming(`${network}.chain_id`, () => requireChainId(network, chain_id ?? NETWORKS[network].chainId!, mode))
   const [rpcUrl = '', ...otherRpcUrls] = await given.urls('rpc_url', section.rpc_url)
   const seconds = verify_rpc_url && (await given.urls('verify_rpc_url', verify_rpc_url))
-  const { privateKeys, hotWallet, further, former, gasWallet } = await walletsOf(opening, section)
+  const { signer } = section
+  const client = signer === undefined || 'folder' in signer ? undefined : await signerClient(signer)
+  const { privateKeys, hotWallet, further, former, gasWallet } = await walletsOf(opening, section, client)
   const depositKey =
     deposit_key &&
-    depositKeyOf(`${network}.deposit_key`, await given.secret('deposit_key', deposit_key), signs)
+    depositKeyOf(`${network}.deposit_key`, await given.secret('deposit_key', deposit_key), signs, client)
   const keys = depositKey && depositKeysOf(depositKey)
   const wallets = [hotWallet, ...further, ...former, ...(gasWallet ? [gasWallet] : [])]
   const own = new Set<string>(wallets.map(({ address }) => address))
@@ -61,12 +63,7 @@ async function connect(
     {
       ...{ withdrawals, mode, rpcUrl, chainId: chain_id, confirmations, tokens, depositKey, ...sweepConfig },
       ...{ hotWallet, furtherWallets: further, formerWallets: former, ...(gasWallet && { gasWallet }) },
-      ...(section.signer && {
-        signer:
-          'folder' in section.signer
-            ? signerByFiles(section.signer.folder)
-            : await signerClient(section.signer),
-      }),
+      ...(signer && { signer: 'folder' in signer ? signerByFiles(signer.folder) : client! }),
       coldAddresses: opening.treasury.cold as readonly Hex[],
       maxFeePerGasCeiling: section.fee_ceiling,
       firstNonce: section.first_nonce,
@@ -81,7 +78,7 @@ async function connect(
   )
   return {
     adapter,
-    privateKeys: [...privateKeys, ...(keys?.canSign ? ['deposit_key'] : [])],
+    privateKeys: [...privateKeys, ...(keys?.isPrivate ? ['deposit_key'] : [])],
     depositPublicKey: keys?.publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
@@ -97,10 +94,15 @@ async function connect(
   }
 }
 
-const depositKeyOf = (field: string, text: string, signs: boolean): DepositKey =>
+const depositKeyOf = (field: string, text: string, signs: boolean, client?: SignerClient): DepositKey =>
   naming(field, () => {
-    const key = /\s/.test(text) ? { mnemonic: text } : { extendedKey: text }
-    if (!depositKeysOf(key).canSign && signs)
+    const key = depositKeyIn(text)
+    const { isPrivate } = depositKeysOf(key)
+    if (isPrivate && client !== undefined)
+      throw new Error(
+        "the private deposit key is the signer's: give the public one, as 'bursar networks deposit-key' prints it",
+      )
+    if (!isPrivate && signs && client === undefined)
       throw new Error(
         'the deposit key is a public one, with which nothing can be swept: enough only with BURSAR_WORKER=false',
       )

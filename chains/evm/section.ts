@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Closed } from '../../src/contract/fields.ts'
 import { ByAmount, Confirmations, Decimal, manyNodes, shared, sweeping } from '../../src/networks/section.ts'
 import { Secret } from '../../src/networks/secrets.ts'
+import { SignerSocket, SignerUrl } from '../kit/remote-signer.ts'
 
 const Address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
 const WALLET = { address: Address, key: Type.Optional(Secret) }
@@ -29,18 +30,15 @@ export const EvmSection = Closed({
   /** The process that has the keys of the hot wallets: their addresses are given instead. */
   signer: Type.Optional(
     Type.Union([
-      Closed({ socket: Type.String({ minLength: 1 }) }),
+      SignerSocket,
       /** It has no network: requests and answers are carried as files. */
       Closed({ folder: Type.String({ minLength: 1 }) }),
-      Closed({
-        url: Type.String({ pattern: '^https://' }),
-        ca: Type.String({ minLength: 1 }),
-        certificate: Type.String({ minLength: 1 }),
-        key: Type.String({ minLength: 1 }),
-      }),
+      SignerUrl,
     ]),
   ),
-  /** With a signer: the private key that pays gas for sweeping, in hex. It pays no withdrawal. */
+  /** With a signer: the wallet that pays gas for sweeping. It pays no withdrawal. */
+  gas_wallet_address: Type.Optional(Address),
+  /** Its private key, in hex, where the signer has no network. */
   gas_wallet_key: Type.Optional(Secret),
   /** Wallets that pay beside it, each with its own nonces. A process with the worker needs their keys. */
   further_hot_wallets: Type.Optional(Wallets),

@@ -1,11 +1,28 @@
 import type { Hex } from 'viem'
-import { decodeFunctionData, getAddress, parseAbi } from 'viem/utils'
+import { decodeFunctionData, encodeFunctionData, getAddress, parseAbi } from 'viem/utils'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { findAsset } from '../../src/contract/assets/catalogue.ts'
 import { canonicalOf, differences, type PaymentOn } from '../../src/networks/signed-payment.ts'
-import { isOurs, parse } from './transaction.ts'
+import type { Token } from './chain.ts'
+import { isOurs, parse, type EvmTransaction } from './transaction.ts'
 
 const ERC20 = parseAbi(['function transfer(address to, uint256 amount) returns (bool)'])
+
+/** Who a transfer of the native asset or of one of these tokens pays; undefined for any other transaction. */
+export function recipientOf(
+  tokens: ReadonlyMap<string, Token>,
+  { to, value, data }: EvmTransaction,
+): Hex | undefined {
+  if (data === undefined) return getAddress(to)
+  const isToken = [...tokens.values()].some(({ address }) => address === getAddress(to))
+  if (!isToken || value !== 0n) return undefined
+  try {
+    const { functionName, args } = decodeFunctionData({ abi: ERC20, data })
+    return encodeFunctionData({ abi: ERC20, functionName, args }) === data ? getAddress(args[0]) : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** How signed bytes differ from the payment that was asked for (`Family.disagreementOf`). */
 export function disagreementOf(

@@ -1,9 +1,9 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Hex } from 'viem'
 import { keccak256 } from 'viem/utils'
 import { SIGNER_RECHECK_MS } from '../../src/networks/waiting.ts'
-import { signedAnswer, type AskedSigner } from './remote-signer.ts'
-import { signerAddressOf, unsignedOf } from './transaction.ts'
+import type { AskedSigner } from '../kit/remote-signer.ts'
 
 /**
  * A signer on a machine without a network. Each question is a file of `requests`, named by the hash of the unsigned bytes,
@@ -13,12 +13,11 @@ import { signerAddressOf, unsignedOf } from './transaction.ts'
 export function signerByFiles(folder: string): AskedSigner {
   const [requests, answers] = ['requests', 'answers'].map((name) => join(folder, name)) as [string, string]
   return {
-    async ask(network, { raw_transaction, evidence }) {
-      const [wallet, unsigned] = [await signerAddressOf(raw_transaction), unsignedOf(raw_transaction)]
-      const name = keccak256(unsigned)
+    async ask(network, { wallet, unsigned }, evidence) {
+      const name = keccak256(unsigned as Hex)
       const answer = await readFile(join(answers, name), 'utf8').catch(noneIfMissing)
-      const [signed, head] = answer?.trim().split(/\s+/) ?? []
-      if (signed !== undefined) return signedAnswer(wallet, unsigned, { signed, head })
+      const [signed, head = ''] = answer?.trim().split(/\s+/) ?? []
+      if (signed !== undefined) return { signed, head }
       for (const path of [requests, answers]) await mkdir(path, { recursive: true })
       // Who carries the requests away finds each as a whole.
       const path = join(requests, name)

@@ -36,7 +36,9 @@ export interface EvmSigner {
   /** An operator has looked at all that it has sent: what it sends further stops nothing. */
   isClosed?: true
   /** The signer process has the key: what it is to sign is stored first (`askedBytes`). */
-  isRemote?: true
+  isRemote?: true | undefined
+  /** Signs gas for a deposit address alone: the signer process has the key. */
+  forDeposit?(place: { address: string; derivation: string }): EvmSigner
   /** The signed transaction, serialized as it is broadcast. */
   signTransaction(transaction: EvmTransaction): Promise<Hex>
 }

@@ -5,6 +5,7 @@ import type { Secret } from '../../src/networks/secrets.ts'
 interface HotWalletFields {
   hot_wallet_key?: Secret
   hot_wallet_address?: string
+  signer?: object
 }
 
 /**
@@ -13,12 +14,16 @@ interface HotWalletFields {
  */
 export async function hotWalletOf<Wallet extends { address: string }>(
   { network, given, signs }: Pick<Opening, 'network' | 'given' | 'signs'>,
-  { hot_wallet_key, hot_wallet_address }: HotWalletFields,
+  { hot_wallet_key, hot_wallet_address, signer }: HotWalletFields,
   { watch, open }: { watch: (address: string) => Wallet; open: (field: string, key: string) => Wallet },
 ): Promise<Wallet> {
   const field = `${network}.hot_wallet_key`
   const watched = hot_wallet_address === undefined ? undefined : watch(hot_wallet_address)
-  if (watched !== undefined && !signs) return watched
+  if (signer !== undefined && (hot_wallet_key !== undefined || watched === undefined))
+    throw new Error(
+      `${network}.hot_wallet_address is given instead of hot_wallet_key where a signer has the key`,
+    )
+  if (watched !== undefined && (!signs || signer !== undefined)) return watched
   if (hot_wallet_key === undefined) {
     const why = watched === undefined ? '' : ': without it only a process with BURSAR_WORKER=false can be'
     throw new Error(`${field} is required${why}`)

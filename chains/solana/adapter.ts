@@ -7,7 +7,9 @@ import { overNodes } from '../kit/nodes.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
 import { addressGiver } from './asked-addresses.ts'
-import { chainFacts, GAS_ASSET, mintsOf, solanaSweepWorth, type SolanaChain } from './chain.ts'
+import { askFor, remoteDepositKeys } from './asked-bytes.ts'
+import { told } from '../kit/remote-signer.ts'
+import { chainFacts, GAS_ASSET, mintsOf, NETWORK, solanaSweepWorth, type SolanaChain } from './chain.ts'
 import { scanBlocks, verifyDeposits } from './deposit-checks.ts'
 import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, newestSlot } from './deposit-scan.ts'
@@ -22,7 +24,7 @@ import { PAYMENTS_MAX, sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
 
 /** What the parts of the adapter take as it is configured. */
-type Given = Pick<SolanaChain, 'mode' | 'hotWallet' | 'withdrawals' | 'areGiven'>
+type Given = Pick<SolanaChain, 'mode' | 'hotWallet' | 'withdrawals' | 'areGiven' | 'signer'>
 
 /** The node, the key and the limits. */
 export interface SolanaConfig extends SweepWorthConfig, Given {
@@ -63,9 +65,13 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
   const mints = mintsOf(config.mints ?? {})
   const { mode, hotWallet, withdrawals, areGiven, depositKey, verifyRpcUrl: rpcUrl } = config
   const feeCeiling = lamportsIn(config.feeCeiling)
-  const depositKeys = depositKey && 'mnemonic' in depositKey ? depositKeysOf(depositKey.mnemonic) : undefined
+  const { signer } = config
+  const depositKeys =
+    depositKey === undefined || 'mnemonic' in depositKey
+      ? depositKey && depositKeysOf(depositKey.mnemonic)
+      : signer && remoteDepositKeys(signer)
   const chain: SolanaChain = {
-    ...{ mode, rpc, hotWallet, withdrawals, mints, feeCeiling, depositKeys, areGiven },
+    ...{ mode, rpc, hotWallet, withdrawals, mints, feeCeiling, depositKeys, areGiven, signer },
     second: rpcUrl === undefined ? rpcUrl : witnessesOf({ rpcUrl, quorum: config.verifyQuorum }, plainRpc),
     feeFloor: config.feeFloor === undefined ? smaller(FEE_FLOOR, feeCeiling) : lamportsIn(config.feeFloor),
     lanes: config.lanes ?? LANES,
@@ -88,13 +94,17 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     comparesFees: true,
+    ...(signer !== undefined && {
+      checkWithSigner: async (tx, evidence) => signer.check(NETWORK, await told(tx, NETWORK, evidence)),
+      askSigner: (from, asked) => askFor(from, signer, asked),
+    }),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(db, chain, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     replace: (tx, withdrawals) => replace(tx, chain, withdrawals),
 
     // Deposits.
-    ...(depositKey !== undefined && { newDepositAddress: addressGiver(db, chain, depositKey) }),
+    ...(depositKey !== undefined && { newDepositAddress: addressGiver(db, depositKey) }),
     initialCursor: (cursor) => initialCursor(chain, cursor),
     newestBlock: () => newestSlot(chain),
     scanDeposits,

@@ -5,8 +5,9 @@ import type { Queryable } from '../../src/db/database.ts'
 import { arraysOf } from '../../src/db/rows.ts'
 import type { NewAddress } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
-import { NETWORK, type SolanaChain } from './chain.ts'
+import { NETWORK } from './chain.ts'
 import {
+  depositKeysOf,
   vouchedAddress,
   type DepositKey,
   type SolanaDepositKeys,
@@ -46,16 +47,15 @@ function addressesAsked(db: Queryable, publicKey: Address): () => Promise<NewAdd
 }
 
 /** Gives out addresses: derived here where the words are, asked for otherwise. */
-export function addressGiver(
-  db: Queryable,
-  chain: SolanaChain,
-  key: DepositKey,
-): () => Promise<(id: string) => NewAddress> {
-  const { depositKeys } = chain
-  const take = 'publicKey' in key ? addressesAsked(db, key.publicKey) : undefined
+export function addressGiver(db: Queryable, key: DepositKey): () => Promise<(id: string) => NewAddress> {
+  if ('mnemonic' in key) {
+    const keys = depositKeysOf(key.mnemonic)
+    return async () => (id) => keys.newAddress(id)
+  }
+  const take = addressesAsked(db, key.publicKey)
   return async () => {
-    const asked = await take?.()
-    return (id) => asked ?? depositKeys!.newAddress(id)
+    const asked = await take()
+    return () => asked
   }
 }
 
@@ -87,7 +87,10 @@ async function askFor(db: Queryable, publicKey: Address): Promise<NewAddress[]> 
 const ANSWERED_MAX = 500
 
 /** Makes a function that answers what processes without the key have asked for, with the addresses of a series of its own. */
-export function addressAnswerer(db: Queryable, keys: SolanaDepositKeys): () => Promise<void> {
+export function addressAnswerer(
+  db: Queryable,
+  keys: Pick<SolanaDepositKeys, 'answersTo'>,
+): () => Promise<void> {
   let series: number | undefined
   let place = 0
   return async () => {
@@ -97,7 +100,7 @@ export function addressAnswerer(db: Queryable, keys: SolanaDepositKeys): () => P
     )
     if (rows.length === 0) return
     series ??= await beginSeries(db)
-    const answers = rows.map(({ id }) => keys.answerTo(id, [series!, place++]))
+    const answers = await keys.answersTo(rows.map(({ id }) => ({ id, path: [series!, place++] })))
     await db.query(
       `
       update asked_addresses a set address = s.address, derivation = s.derivation, signature = s.signature

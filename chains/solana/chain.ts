@@ -12,6 +12,7 @@ import type { AreGiven } from '../../src/networks/given-addresses.ts'
 import { sweepWorthOf, type SweepWorth, type SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
 import type { SolanaDepositKeys } from './deposit-keys.ts'
 import { NONCE_BYTES, TOKEN_2022 } from './instructions.ts'
+import type { AskedSigner } from '../kit/remote-signer.ts'
 import type { SolanaSigner } from './keys.ts'
 import type { SolanaRpc } from './node.ts'
 import type { TokenOf } from './transaction.ts'
@@ -52,7 +53,9 @@ export interface SolanaChain {
   lanes: number
   withdrawals: WithdrawalReader
   /** Derives deposit addresses, and signs for them; absent in a process without the words. */
-  depositKeys?: SolanaDepositKeys | undefined
+  depositKeys?: Pick<SolanaDepositKeys, 'signerOf' | 'answersTo'> | undefined
+  /** The process that signs where it has the keys. */
+  signer?: AskedSigner | undefined
   /** Tells which deposit addresses are swept and count as custody; absent where all in the database do. */
   areGiven?: AreGiven | undefined
   /** When a deposit address is worth sweeping. */

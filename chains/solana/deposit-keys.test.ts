@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { depositKeyIn, depositKeysOf, secretAt, vouchedAddress } from './deposit-keys.ts'
+import { depositKeyIn, depositKeysOf, secretAt, vouchedAddress, type VouchedAddress } from './deposit-keys.ts'
 import { isSignedBy, signerOfSeed } from './keys.ts'
 
 const WORDS = `${'abandon '.repeat(11)}about`
@@ -27,10 +27,10 @@ test('an address is found again by the words and its id, and signs', () => {
   expect(others.newAddress(id).address).not.toBe(address)
 })
 
-test('a process without the words takes an address, and none that the key has not signed for its id', () => {
+test('a process without the words takes an address, and none that the key has not signed for its id', async () => {
   const keys = depositKeysOf(WORDS)
   const id = randomUUID()
-  const answer = keys.answerTo(id, [7, 3])
+  const [answer] = (await keys.answersTo([{ id, path: [7, 3] }])) as [VouchedAddress]
   const { address, derivation } = answer
   expect(vouchedAddress(keys.publicKey, answer)).toEqual({ address, derivation })
   expect(derivation).toMatch(/^[0-9a-f]{8}\/7\/3$/)

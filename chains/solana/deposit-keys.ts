@@ -24,8 +24,8 @@ export interface SolanaDepositKeys {
    * the words and the id are enough to find it again. `derivation` is the key's fingerprint and that path.
    */
   newAddress(id: string): NewAddress
-  /** The address at a path of two numbers below `m/44'/501'`, for a process that has asked for it under this id. */
-  answerTo(id: string, path: readonly [series: number, place: number]): VouchedAddress
+  /** The addresses at paths of two numbers below `m/44'/501'`, for processes that have asked for them under these ids. */
+  answersTo(asked: readonly AskedAddress[]): Promise<VouchedAddress[]>
   /** Whether the words gave out this address: it is what the derivation leads to. */
   derives(given: { address: string; derivation: string }): boolean
   /**
@@ -33,6 +33,11 @@ export interface SolanaDepositKeys {
    * another address.
    */
   signerOf(address: string, derivation: string): SolanaSigner | undefined
+}
+
+export interface AskedAddress {
+  id: string
+  path: readonly [series: number, place: number]
 }
 
 export interface VouchedAddress {
@@ -71,10 +76,11 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
   return {
     publicKey: voucher.address,
     newAddress: (id) => addressAt(pathOf(id)),
-    answerTo(id, path) {
-      const found = { id, ...addressAt(path) }
-      return { ...found, signature: base58.encode(voucher.sign(statementOf(found))) }
-    },
+    answersTo: async (asked) =>
+      asked.map(({ id, path }) => {
+        const found = { id, ...addressAt(path) }
+        return { ...found, signature: base58.encode(voucher.sign(statementOf(found))) }
+      }),
     derives({ address, derivation }) {
       const [root, ...path] = derivation.split('/')
       return root === fingerprintOf(voucher.address) && addressAt(path.map(Number)).address === address

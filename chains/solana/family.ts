@@ -1,20 +1,20 @@
 import { isAddress, type Address } from '@solana/addresses'
 import { Type, type Static } from 'typebox'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
-import { decimalsOf, findAsset } from '../../src/contract/assets/catalogue.ts'
+import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
 import { Closed } from '../../src/contract/fields.ts'
 import type { ConnectedNetwork, Family, Opening } from '../../src/networks/family.ts'
 import { naming, requireAmount, secondNodes, shared, sweeping } from '../../src/networks/section.ts'
 import { Secret } from '../../src/networks/secrets.ts'
-import { canonicalOf, differences, type PaymentOn } from '../../src/networks/signed-payment.ts'
 import { hotWalletOf } from '../kit/hot-wallet-key.ts'
+import { signerClient, SignerSection } from '../kit/remote-signer.ts'
 import { solanaAdapter } from './adapter.ts'
 import { GAS_ASSET, mintsOf, solanaSweepWorth } from './chain.ts'
 import { depositKeyIn, depositKeysOf, type DepositKey } from './deposit-keys.ts'
-import { associatedOf } from './instructions.ts'
-import { signerOfKey, watched } from './keys.ts'
+import { remote, signerOfKey, watched } from './keys.ts'
 import { nonceAccounts, usedLanes } from './lanes.ts'
-import { parsePayment, SIGNATURE_FEE } from './transaction.ts'
+import { disagreementOf } from './signed-payment.ts'
+import { SIGNATURE_FEE } from './transaction.ts'
 
 const ADAPTER = 'solana'
 const ADDRESS = '^[1-9A-HJ-NP-Za-km-z]{32,44}$'
@@ -28,6 +28,8 @@ const SolanaSection = Closed({
   hot_wallet_key: Type.Optional(Secret),
   /** The hot wallet's address. With it, a process without the worker does not read the key. */
   hot_wallet_address: Type.Optional(Type.String({ pattern: ADDRESS })),
+  /** The process that has the keys: the hot wallet's address and the public deposit_key are given instead. */
+  signer: Type.Optional(SignerSection),
   /** The least that a payment offers, in SOL: nodes do not know what blocks are sold for. */
   fee_floor: Type.Optional(Type.String()),
   /** Nonce accounts of the hot wallet: as many payments are under way at a time. */
@@ -65,15 +67,18 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
   if (fee_floor !== undefined) requireFloor(network, fee_floor, fee_ceiling)
   const rpcUrl = await given.url('rpc_url', section.rpc_url)
   const verifyRpcUrl = verify_rpc_url && (await given.urls('verify_rpc_url', verify_rpc_url))
+  const signer = section.signer && (await signerClient(section.signer))
   const hotWallet = await hotWalletOf(opening, section, {
     watch(address) {
       if (!isAddress(address))
         throw new Error(`${network}.hot_wallet_address is no address: 32 bytes in base58`)
-      return watched(address)
+      return signer === undefined ? watched(address) : remote(address)
     },
     open: (field, key) => naming(field, () => signerOfKey(key)),
   })
-  const depositKey = deposit_key && depositKeyOf(await given.secret('deposit_key', deposit_key), signs)
+  const depositKey =
+    deposit_key &&
+    depositKeyOf(await given.secret('deposit_key', deposit_key), signs, section.signer !== undefined)
   const adapter = solanaAdapter(
     {
       ...{
@@ -87,7 +92,7 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
         mints,
         mode,
       },
-      ...{ withdrawals, depositKey, areGiven, ...sweepConfig },
+      ...{ withdrawals, depositKey, areGiven, signer, ...sweepConfig },
     },
     db,
   )
@@ -96,7 +101,10 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
   return {
     adapter,
     requireChain: () => adapter.ready!(),
-    privateKeys: [...(hotWallet.isWatched ? [] : ['hot_wallet_key']), ...(words ? ['deposit_key'] : [])],
+    privateKeys: [
+      ...(hotWallet.isWatched || hotWallet.isRemote ? [] : ['hot_wallet_key']),
+      ...(words ? ['deposit_key'] : []),
+    ],
     depositPublicKey: publicKey,
     hasSecondNode: verify_rpc_url !== undefined,
     keys: {
@@ -123,37 +131,14 @@ function requireFloor(network: string, floor: string, ceiling: string): void {
     throw new Error(`${network}.fee_floor must be 0.000005 at least, and no more than fee_ceiling`)
 }
 
-const depositKeyOf = (text: string, signs: boolean): DepositKey =>
+const depositKeyOf = (text: string, signs: boolean, isRemote: boolean): DepositKey =>
   naming('SOLANA.deposit_key', () => {
     const key = depositKeyIn(text)
-    if (signs && 'publicKey' in key)
+    if (isRemote && 'mnemonic' in key)
+      throw new Error("is the signer's: give the public one, which 'bursar signer start' prints")
+    if (signs && !isRemote && 'publicKey' in key)
       throw new Error(
         'is a public one, with which nothing can be swept: enough only with BURSAR_WORKER=false',
       )
     return key
   })
-
-function disagreementOf(
-  payment: PaymentOn,
-  mints: Readonly<Record<string, string>> = {},
-): string | undefined {
-  const { network, raw_transaction, asset, amount, memo } = payment
-  const { transfers } = parsePayment(raw_transaction)
-  const facts = findAsset(asset)!.networks[network]!
-  const token = mints[asset] ?? facts.contractAddress
-  const wanted = canonicalOf(payment) as Address
-  const accountIn = (program: Address) =>
-    token === undefined ? wanted : associatedOf(wanted, token as Address, program)
-  const paid = transfers.find(({ target, program }) => target === accountIn(program)) ?? transfers[0]!
-  const { target, units, mint, program, decimals, madeFor, memo: signedMemo } = paid
-  const account = accountIn(program)
-  return differences([
-    ['mint', mint ?? 'none', token ?? 'none'],
-    ['recipient', target, account],
-    ['amount', units, parseAmount(amount, facts.decimals)],
-    ['decimals', decimals, facts.decimals],
-    ['account made for', madeFor ?? wanted, wanted],
-    // Without one, the recipient's account may have required any.
-    ['memo', memo == null ? memo : signedMemo, memo],
-  ])
-}

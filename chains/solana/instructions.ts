@@ -34,7 +34,7 @@ export const UNIT_LIMIT = 2
 export const UNIT_PRICE = 3
 const CREATE_WITH_SEED = 3
 const INITIALIZE_NONCE = 6
-const CREATE_IDEMPOTENT = 1
+export const CREATE_IDEMPOTENT = 1
 
 const writable = (account: Address) => ({ address: account, role: AccountRole.WRITABLE }) as const
 const readonly = (account: Address) => ({ address: account, role: AccountRole.READONLY }) as const
@@ -122,6 +122,15 @@ export const makeNonceAccount = (
     data: Buffer.concat([u32(INITIALIZE_NONCE), bytesOf(wallet)]),
   },
 ]
+
+/** The seed of an account that is made with one, and its rent, in the data of the instruction; undefined in any other's. */
+export function seedAndRentIn(data: Buffer | undefined): { seed: string; lamports: bigint } | undefined {
+  if (data === undefined || data.length < 44 || data.readUInt32LE() !== CREATE_WITH_SEED) return undefined
+  const end = 44 + Number(data.readBigUInt64LE(36))
+  return end + 8 > data.length
+    ? undefined
+    : { seed: data.subarray(44, end).toString(), lamports: data.readBigUInt64LE(end) }
+}
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
 const decode = (bytes: Uint8Array): Address => getAddressDecoder().decode(bytes)

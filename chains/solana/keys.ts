@@ -9,6 +9,8 @@ export interface SolanaSigner {
   address: Address
   /** Nothing can be signed for it in this process. */
   isWatched?: true
+  /** The signer process has the key: what it is to sign is stored first. */
+  isRemote?: true
   /** The signature of a message. Throws NoSigningKey where the wallet is only watched. */
   sign(message: Uint8Array): Uint8Array
 }
@@ -52,6 +54,15 @@ export function signerOfSeed(seed: Uint8Array): SolanaSigner {
   const key = createPrivateKey({ key: Buffer.concat([PRIVATE_DER, seed]), format: 'der', type: 'pkcs8' })
   return { address: addressOf(key), sign: (message) => sign(null, message, key) }
 }
+
+/** A wallet whose key the signer process has. */
+export const remote = (address: Address): SolanaSigner => ({
+  address,
+  isRemote: true,
+  sign() {
+    throw new Error('the signer process signs for this wallet')
+  },
+})
 
 /** A wallet that can be watched and quoted for, and not signed for: withdrawals wait. */
 export const watched = (address: Address): SolanaSigner => ({

@@ -262,15 +262,15 @@ export async function keepUsed(
   )
 }
 
-/** Writes that a payment was signed again on its value of a nonce. */
+/** Writes that a payment was signed on its value of a nonce, by a signer process or again. */
 export async function keepReplaced(
-  tx: Transaction,
+  tx: Queryable,
   { nonceAccount, nonce }: Lane,
   signature: string,
 ): Promise<void> {
   await tx.query(
     `update solana_lanes set used_by = array_append(used_by, $4)
-     where network = $1 and nonce_account = $2 and used_nonce = $3`,
+     where network = $1 and nonce_account = $2 and used_nonce = $3 and not $4 = any (used_by)`,
     [NETWORK, nonceAccount, nonce, signature],
   )
 }

@@ -15,6 +15,7 @@ import {
   type Sweep,
 } from '../kit/sweeps.ts'
 import { nonceOf, readAccounts, type Accounts } from './accounts.ts'
+import { signedMove } from './asked-bytes.ts'
 import { feeIn, GAS_ASSET, lamportsText, NETWORK, type SolanaChain } from './chain.ts'
 import { makeNonceAccount } from './instructions.ts'
 import { keepUsed, laneAccounts, lockLanes, sweepAccounts } from './lanes.ts'
@@ -78,7 +79,8 @@ async function signMissing(
   let signed = 0
   for (const { seed, account: address } of missing.slice(0, Math.max(0, affordable))) {
     const instructions = makeNonceAccount(wallet, address, seed, rentOfNonce)
-    const bytes = signBriefly(chain.hotWallet, instructions, value.blockhash)
+    const asked = signBriefly(chain.hotWallet, instructions, value.blockhash)
+    const bytes = await signedMove(chain, asked, { address, derivation: '' })
     const made = { customer_id: PLATFORM_ID, address, kind: 'TOP_UP', asset: GAS_ASSET } as const
     const amount = lamportsText(rentOfNonce)
     const isKept = await unlessTaken(db, NETWORK, isFrozen, async (tx) => {

@@ -52,7 +52,7 @@ export async function replace(
   withdrawals: BroadcastWithdrawal[],
 ): Promise<(SignedTransaction | undefined)[]> {
   await chain.facts()
-  if (chain.hotWallet.isWatched) return withdrawals.map(() => undefined)
+  if (chain.hotWallet.isWatched || chain.hotWallet.isRemote) return withdrawals.map(() => undefined)
   const price = await unitPriceNow(chain)
   const replacements = new Map<string, SignedTransaction>()
   for (const { raw_transaction, crypto_tx_hash } of withdrawals) {

@@ -5,7 +5,7 @@ import { deferred, refusedDestination, type WaitingReason } from '../../src/netw
 import { PLATFORM_ID } from '../../src/db/ids.ts'
 import { GAS_ASSET, lamportsText, onChain, type SolanaChain } from './chain.ts'
 import { plansOf, type Plan } from './destinations.ts'
-import { aboveCeiling, priceFor, simulate, unitPriceNow } from './fees.ts'
+import { aboveCeiling, priceFor, priceMax, simulate, unitPriceNow } from './fees.ts'
 import { keepUsed } from './lanes.ts'
 import { failureIn, type TransactionError } from './node.ts'
 import { reserve, type Reservation } from './reserve.ts'
@@ -63,7 +63,9 @@ export async function sign(
     const lane = free[index]!
     const unitLimit = pack.unitLimit!
     const payments = pack.payments.length
-    const terms = { ...lane, unitLimit, unitPrice: priceFor(chain, unitPrice, unitLimit, payments) }
+    // What a signer process signs is never replaced.
+    const least = chain.hotWallet.isRemote ? priceMax(chain, unitLimit, payments) : unitPrice
+    const terms = { ...lane, unitLimit, unitPrice: priceFor(chain, least, unitLimit, payments) }
     const bytes = signPayments(chain.hotWallet, pack.payments, terms)
     used.push({ ...lane, signature: bytes.crypto_tx_hash })
     const { transfers } = parsePayment(bytes.raw_transaction)
@@ -106,7 +108,8 @@ async function decide(
       const plan = ended.get(withdrawal) ?? plans[index]!
       if ('outcome' in plan) return plan
       const { payment, rent } = plan
-      const isAlone = payment.memo !== null || alone.has(withdrawal)
+      // A signer process reads no chain: a payment that made others fail would need its approvers for each of them.
+      const isAlone = payment.memo !== null || alone.has(withdrawal) || chain.hotWallet.isRemote
       const open = isAlone ? undefined : packs.findLast((pack) => hasRoom(pack, payment, alone))
       if (open === undefined && packs.length === reservation.lanes.free.length)
         return deferred(noLaneLeft(reservation))

@@ -1,4 +1,6 @@
 import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { base58 } from '@scure/base'
 import type { Address } from '@solana/addresses'
 import {
@@ -7,6 +9,7 @@ import {
   createTransactionMessage,
   decompileTransactionMessage,
   getCompiledTransactionMessageDecoder,
+  getCompiledTransactionMessageEncoder,
   getTransactionDecoder,
   getTransactionEncoder,
   setTransactionMessageFeePayer,
@@ -35,6 +38,10 @@ import {
   UNIT_PRICE,
   unitLimit,
   unitPrice,
+  addressWithSeed,
+  makeNonceAccount,
+  seedAndRentIn,
+  CREATE_IDEMPOTENT,
 } from './instructions.ts'
 import { isTokenProgram } from './accounts.ts'
 import { isSignedBy, type SolanaSigner } from './keys.ts'
@@ -153,15 +160,55 @@ export const trialOf = (feePayer: Address, instructions: readonly Instruction[])
 
 type Compiled = ReturnType<typeof compileTransaction>
 
-/** The signature of the first signer, who pays the fee, is the transaction's hash. */
+/**
+ * The signature of the first signer, who pays the fee, is the transaction's hash. What a signer process is to sign has no
+ * signature yet, and is named by the hash of its message.
+ */
 function signed(signers: readonly SolanaSigner[], compiled: Compiled): SignedTransaction {
   const message = compiled.messageBytes as unknown as Uint8Array
+  if (signers.some(({ isRemote }) => isRemote))
+    return {
+      raw_transaction: Buffer.from(getTransactionEncoder().encode(compiled)),
+      crypto_tx_hash: base58.encode(createHash('sha512').update(message).digest()),
+      isAsked: true,
+    }
   const made = signers.map((signer) => [signer.address, signer.sign(message) as SignatureBytes] as const)
   const signatures = { ...compiled.signatures, ...Object.fromEntries(made) }
   return {
     raw_transaction: Buffer.from(getTransactionEncoder().encode({ ...compiled, signatures })),
     crypto_tx_hash: base58.encode(made[0]![1]),
   }
+}
+
+/** The message in a transaction's bytes. Throws an Error where it is not written as Bursar writes it. */
+export function messageOf(raw: Uint8Array): Buffer {
+  const message = Buffer.from(getTransactionDecoder().decode(raw).messageBytes)
+  const read = getCompiledTransactionMessageDecoder().decode(message)
+  const isPlain =
+    read.version === 'legacy' &&
+    message.equals(Buffer.from(getCompiledTransactionMessageEncoder().encode(read)))
+  if (!isPlain) throw new Error('its message is not written as Bursar writes it')
+  return message
+}
+
+/** The transaction with the signature of one of its signers. Throws an Error where it is none of them. */
+export function addSignature(raw: Uint8Array, signer: SolanaSigner): Buffer {
+  const transaction = getTransactionDecoder().decode(raw)
+  if (!(signer.address in transaction.signatures)) throw new Error(`${signer.address} does not sign it`)
+  const signature = signer.sign(messageOf(raw)) as SignatureBytes
+  const signatures = { ...transaction.signatures, [signer.address]: signature }
+  return Buffer.from(getTransactionEncoder().encode({ ...transaction, signatures }))
+}
+
+/** The rent that a wallet pays for an account of its own for a nonce; undefined where the bytes do anything else. */
+export function rentOfMadeAccount(raw: Uint8Array, wallet: Address, account: Address): bigint | undefined {
+  const { instructions, signers } = parse(raw)
+  const made = seedAndRentIn(instructions[0]?.data)
+  if (made === undefined || signers.length > 1) return undefined
+  const wanted = compileBriefly(wallet, makeNonceAccount(wallet, account, made.seed, made.lamports), SYSTEM)
+  const same = parse(Buffer.from(getTransactionEncoder().encode(wanted)))
+  const isMade = isDeepStrictEqual([same.accounts, same.instructions], [parse(raw).accounts, instructions])
+  return isMade && addressWithSeed(wallet, made.seed) === account ? made.lamports : undefined
 }
 
 /** One instruction of a transaction, with its accounts named. */
@@ -249,6 +296,8 @@ export interface ParsedPayment extends Terms {
   transfers: ParsedTransfer[]
 }
 
+const isCreation = (data: Buffer) => data.length === 1 && data[0] === CREATE_IDEMPOTENT
+
 /** Reads the bytes of payments. Throws an Error where they are no payments of Bursar. */
 export function parsePayment(raw: Uint8Array): ParsedPayment {
   const { feePayer, nonceAccount, lifetime, instructions, accounts: all } = parse(raw)
@@ -268,7 +317,8 @@ export function parsePayment(raw: Uint8Array): ParsedPayment {
     if (program === COMPUTE_BUDGET && data[0] === UNIT_LIMIT) terms.unitLimit = data.readUInt32LE(1)
     else if (program === COMPUTE_BUDGET && data[0] === UNIT_PRICE) terms.unitPrice = data.readBigUInt64LE(1)
     else if (program === MEMO && before.memo === null) before.memo = data.toString()
-    else if (program === ASSOCIATED && before.madeFor === undefined) before.madeFor = accounts[2]
+    else if (program === ASSOCIATED && isCreation(data) && before.madeFor === undefined)
+      before.madeFor = accounts[2]
     else if (program === SYSTEM && data.length === 12 && data.readUInt32LE() === TRANSFER)
       add(accounts[1]!, { units: data.readBigUInt64LE(4), mint: undefined, decimals: 9 })
     else if (isTokenProgram(program) && data.length === 10 && data[0] === TRANSFER_CHECKED)

@@ -21,6 +21,9 @@ const WORDS = {
     'to open, the first nonce that nothing was signed with; for void, the nonce that another transaction has used',
   ],
   '--transfer <id>': ['transfer; for void, in the order of the nonces'],
+  '--asset <asset>': ['asset that may go there'],
+  '--address <address>': ['destination'],
+  '--remove': ['they are not named any more'],
   '--after <head>': ['what the worker has seen of the journal that was lost, as the signer refuses it'],
   '--transfers-from <time>': [
     'withdrawals from before are signed only if they are on record: when the journal was lost, or 1970-01-01T00:00:00.000Z for a new one',
@@ -41,6 +44,8 @@ const CHANGES = {
     'begin a journal that is new, was lost, or was restored from a backup, at a nonce',
   'allow --network <network> --transfer <id...>':
     'allow transfers from before the journal began, which were not signed',
+  'destination --network <network> --asset <asset> --address <address...> [--remove]':
+    'name destinations that larger amounts of an asset may go to, once their cooling time has passed',
   'void --network <network> --wallet <address> --nonce <number...> --transfer <id...>':
     'allow transfers to be signed anew: what was signed for them can never be mined',
   'fill --network <network> --wallet <address> --nonce <number> --gas-price <wei> [--gas <number>]':
@@ -61,14 +66,19 @@ export function signerCommands(program: Command): void {
         server.closeAllConnections()
       })
       const refuses = await running.check([]).then(() => undefined, messageOf)
-      return { ready: true, wallets: await running.status(), refuses }
+      const deposit_keys = [...config.networks].flatMap(([network, { depositKeys }]) =>
+        depositKeys === undefined ? [] : { network, public_key: depositKeys.publicKey },
+      )
+      return { ready: true, wallets: await running.status(), deposit_keys, refuses }
     },
-    says({ wallets, refuses }) {
+    says({ wallets, deposit_keys, refuses }) {
       const lines = wallets.map(
         ({ network, wallet, next_nonce }) =>
           `  ${network} ${wallet}: ${next_nonce === null ? "not opened, see 'bursar signer open'" : `next nonce ${next_nonce}`}`,
       )
-      return [refuses ? `The signer signs nothing: ${refuses}` : 'The signer is ready.', ...lines].join('\n')
+      const keys = deposit_keys.map(({ network, public_key }) => `  ${network} deposit_key: ${public_key}`)
+      const state = refuses ? `The signer signs nothing: ${refuses}` : 'The signer is ready.'
+      return [state, ...lines, ...keys].join('\n')
     },
   })
   signer.list('sign <request...> --config <file> [--answers <folder>]', {
@@ -131,6 +141,7 @@ type ChangeOptions = Given<typeof WORDS, typeof CHANGED> & {
   wallet?: string
   nonce?: string | string[]
   transfer?: string[]
+  address?: string[]
   after?: string[]
   transfers_from?: string
   gas?: string
@@ -148,7 +159,8 @@ async function approveOrMake(kind: string, { json, ...options }: ChangeOptions):
   const nonces = [options.nonce ?? []].flat().map(Number)
   const expires_at = options.expires ?? new Date(Date.now() + VALID_MS).toISOString()
   const change = readChange({
-    ...{ ...options, kind: kind.toUpperCase(), expires_at, transfer_ids: options.transfer },
+    ...{ ...options, kind: kind.toUpperCase(), expires_at },
+    ...{ transfer_ids: options.transfer, destinations: options.address },
     ...{ nonces, nonce: nonces[0], next_nonce: nonces[0] },
     ...{ gas: Number(gas), max_fee_per_gas: options.gas_price },
   })

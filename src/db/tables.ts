@@ -80,7 +80,7 @@ const TABLES = {
   event_history: table('READABLE'),
   events: table('CUSTOMER', 'insert'),
   address_holdings: table('CUSTOMER', 'insert', 'balance stale_at'),
-  evm_nonces: table('READABLE', 'insert', 'next_nonce acknowledged_nonces journal_head'),
+  evm_nonces: table('READABLE', 'insert', 'next_nonce acknowledged_nonces'),
   sweeps: table(
     'CUSTOMER',
     'insert',
@@ -174,7 +174,7 @@ const TABLES = {
     `status updated_at mac secondary_status status_details crypto_tx_hash crypto_tx_index group_id
      notional_value`,
   ),
-  wallet_checks: table('COORDINATOR', 'insert', 'checked_block updated_at'),
+  wallet_checks: table('COORDINATOR', 'insert', 'checked_block journal_head updated_at'),
   webhook_attempts: table('CUSTOMER', 'insert'),
   webhook_deliveries: table(
     'CUSTOMER',

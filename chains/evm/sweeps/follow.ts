@@ -127,10 +127,10 @@ async function bump(
   { chain, keys, fees }: Following,
   { kind, asset, address, derivation, raw_transaction }: Sweep,
 ): Promise<SignedTransaction | undefined> {
+  const payer = kind === 'TOP_UP' ? walletAt(chain, await signerAddressOf(raw_transaction)) : undefined
+  const place = { address, derivation: derivation! }
   const signer =
-    kind === 'TOP_UP'
-      ? walletAt(chain, await signerAddressOf(raw_transaction))
-      : keys.signerOf(address, derivation!)
+    kind === 'TOP_UP' ? (payer?.forDeposit?.(place) ?? payer) : keys.signerOf(address, derivation!)
   if (signer === undefined) return undefined
   const fromValue = kind === 'SWEEP' && isNative(chain, asset)
   const feeCeiling = kind === 'TOP_UP' ? chain.feeCeiling : chain.sweeps.feeCeiling

@@ -66,7 +66,8 @@ async function signTopUp(
     const reservation = await openReservation(tx, lane, [])
     const left = reservation.spendable.get(chain.gasAsset)!
     if (reservation.blockedReason === undefined && left >= needs) {
-      const bytes = await signed(lane.hotWallet, transactionOf(lane, plan, place.address, reservation.nonce))
+      const wallet = lane.hotWallet.forDeposit?.(place) ?? lane.hotWallet
+      const bytes = await signed(wallet, transactionOf(lane, plan, place.address, reservation.nonce))
       await writeNonce(tx, lane, reservation.nonce + 1)
       return bytes
     }

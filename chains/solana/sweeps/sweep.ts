@@ -5,12 +5,12 @@ import type { SweepRound } from '../../../src/networks/sweep-round.ts'
 import { leastWorth } from '../../../src/networks/sweep-worth.ts'
 import { mintOf, readAccounts, tokenAccountOf } from '../accounts.ts'
 import { chainDecimals, GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from '../chain.ts'
-import type { SolanaDepositKeys } from '../deposit-keys.ts'
 import { unitsIn } from '../deposit-accounts.ts'
 import { priceFor, simulate, unitPriceNow } from '../fees.ts'
 import { associatedOf, createAssociated } from '../instructions.ts'
 import { keepUsed, lanesIn, lockLanes, sweepAccounts, type Lane } from '../lanes.ts'
 import { feeOf, instructionsOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
+import { signedMove } from '../asked-bytes.ts'
 import { followSweeps } from './follow.ts'
 import { markStale } from '../../kit/holdings.ts'
 import { larger } from '../../kit/units.ts'
@@ -28,7 +28,7 @@ import { selectWorth, type SweepPlace } from './holdings.ts'
 export async function sweep(
   db: Database,
   chain: SolanaChain,
-  keys: SolanaDepositKeys,
+  keys: NonNullable<SolanaChain['depositKeys']>,
   round: SweepRound,
 ): Promise<number> {
   const facts = await chain.facts()
@@ -161,7 +161,7 @@ async function planOf(
 async function signAndKeep(
   db: Database,
   chain: SolanaChain,
-  keys: SolanaDepositKeys,
+  keys: NonNullable<SolanaChain['depositKeys']>,
   { isFrozen }: SweepRound,
   { place, plan, lane }: { place: SweepPlace; plan: Plan; lane: Lane },
 ): Promise<boolean> {
@@ -170,7 +170,8 @@ async function signAndKeep(
   if (owner === undefined)
     throw new Error(`${address} was derived from another deposit_key than the one given`)
   const { units, instructions, unitLimit, unitPrice } = plan
-  const bytes = signOnNonce(chain.hotWallet, instructions, { ...lane, unitLimit, unitPrice }, owner)
+  const asked = signOnNonce(chain.hotWallet, instructions, { ...lane, unitLimit, unitPrice }, owner)
+  const bytes = await signedMove(chain, asked, { address, derivation })
   return unlessTaken(db, NETWORK, isFrozen, async (tx) => {
     const rows = await lockLanes(tx, [lane.nonceAccount])
     if (rows.get(lane.nonceAccount)!.used_nonce === lane.nonce) return false

@@ -1,22 +1,37 @@
-import { readFile } from 'node:fs/promises'
 import assert from 'node:assert/strict'
-import type { Hex, TransactionSerialized } from 'viem'
+import { readFile } from 'node:fs/promises'
+import { Type, type Static } from 'typebox'
 import { Agent, request } from 'undici'
-import type { Queryable } from '../../src/db/database.ts'
+import { Closed } from '../../src/contract/fields.ts'
 import type { SignedStatement, SigningEvidence } from '../../src/contract/approval.ts'
-import type { AskedWithdrawal, SignerAnswer } from '../../src/networks/network.ts'
+import type { Queryable } from '../../src/db/database.ts'
+import type { AskedWithdrawal, SignedTransaction, SignerAnswer } from '../../src/networks/network.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { SIGNER_RECHECK_MS, type WaitingReason } from '../../src/networks/waiting.ts'
-import { parse, signedAs, signerAddressOf, signerOf, unsignedOf } from './transaction.ts'
 
 /** The signer answers, and a wallet's key cannot be used now. Other wallets may have theirs elsewhere. */
 class KeyFailure extends NodeFailure {}
 
+const Path = Type.String({ minLength: 1 })
+export const SignerSocket = Closed({ socket: Path })
+export const SignerUrl = Closed({
+  url: Type.String({ pattern: '^https://' }),
+  ca: Path,
+  certificate: Path,
+  key: Path,
+})
 /** Where the signer process is: a unix socket, or TLS with a certificate for each side. Paths of files. */
-export type SignerAddress = { socket: string } | { url: string; ca: string; certificate: string; key: string }
+export const SignerSection = Type.Union([SignerSocket, SignerUrl])
+export type SignerAddress = Static<typeof SignerSection>
 
-/** `head`: where the journal ended that has the signature's line. */
-type JournalAnswer = SignerAnswer & { head?: string }
+/** What is to be signed: unsigned bytes in hex, for a wallet. */
+export interface Unsigned {
+  wallet: string
+  unsigned: string
+}
+
+/** A signed transaction in hex, and `head`: where the journal ends that has its line. */
+type Answer = { signed: string; head: string } | { reason: WaitingReason }
 
 export interface WalletStatus {
   network: string
@@ -25,14 +40,24 @@ export interface WalletStatus {
   next_nonce: number | null
 }
 
+/** A deposit address, and how it was derived. */
+export interface DepositPlace {
+  address: string
+  derivation: string
+}
+
 /** Has the keys of hot wallets, and is asked for each signature. */
 export interface AskedSigner {
-  ask(network: string, asked: AskedWithdrawal): Promise<JournalAnswer>
+  ask(network: string, what: Unsigned, evidence: SigningEvidence): Promise<Answer>
   /** Why it would refuse each of these payments; null where it would not. */
   check(network: string, evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
   /** Why the key of a wallet could not be used a moment ago: until it can, the wallet takes no new withdrawal. */
-  keyFailure(wallet: Hex): WaitingReason | undefined
+  keyFailure(wallet: string): WaitingReason | undefined
   status?(): Promise<WalletStatus[]>
+  /** The signed transaction, in hex, of a wallet between a deposit address and the platform's wallets. */
+  move?(network: string, what: Unsigned, place: DepositPlace): Promise<string>
+  /** Deposit addresses at paths, vouched for. */
+  addresses?(network: string, asked: readonly object[]): Promise<object[]>
 }
 
 export interface SignerClient extends Required<AskedSigner> {
@@ -74,15 +99,13 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       throw new NodeFailure(`the signer does not answer: ${(error as Error).message}`)
     }
   }
-  const keyFailures = new Map<Hex, { reason: WaitingReason; at: number }>()
+  const keyFailures = new Map<string, { reason: WaitingReason; at: number }>()
   return {
-    async ask(network, { raw_transaction, evidence }) {
-      const wallet = await signerAddressOf(raw_transaction)
-      const unsigned = unsignedOf(raw_transaction)
+    async ask(network, { wallet, unsigned }, evidence) {
       const reply = await call('/v1/sign', { network, wallet, unsigned, ...evidence })
       if (reply.status === 200) {
         keyFailures.delete(wallet)
-        return await signedAnswer(wallet, unsigned, reply.body)
+        return reply.body as { signed: string; head: string }
       }
       if (reply.status === 503) {
         const detail = `the signer cannot use the key of ${wallet}: ${String(reply.body.refused)}`
@@ -105,6 +128,17 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       if (status !== 200) throw new Error(`the signer refuses it: ${String(body.refused)}`)
       return body
     },
+    async move(network, what, { address, derivation }) {
+      const { status, body } = await call('/v1/move', { network, ...what, address, derivation })
+      if (status !== 200)
+        throw new NodeFailure(`the signer refuses a move of ${what.wallet}: ${String(body.refused)}`)
+      return body.signed as string
+    },
+    async addresses(network, asked) {
+      const { status, body } = await call('/v1/addresses', { network, asked })
+      if (status !== 200) throw new NodeFailure(`the signer gives no address: ${String(body.refused)}`)
+      return body.addresses as object[]
+    },
     keyFailure(wallet) {
       const { reason, at: failedAt = -Infinity } = keyFailures.get(wallet) ?? {}
       return performance.now() - failedAt < KEY_FAILURE_MS ? reason : undefined
@@ -117,14 +151,6 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
   }
 }
 
-/** A signed answer. Throws an AssertionError where it is of another transaction, by another key, or without a journal. */
-export async function signedAnswer(wallet: Hex, unsigned: Hex, answer: object): Promise<JournalAnswer> {
-  const { signed, head = '' } = answer as { signed: TransactionSerialized; head?: string }
-  assert((await signerOf(signed)) === wallet, `it is not signed by ${wallet}`)
-  assert(/^[0-9a-f]{32}$/.test(head), 'it does not say where its journal ends')
-  return { signed: signedAs({ address: wallet }, parse(unsigned), signed), head }
-}
-
 /** An answer that is not of the transaction is of no use, and must not hold up others. */
 function whyNoAnswer(error: Error): SignerAnswer {
   const detail = error.message
@@ -133,59 +159,71 @@ function whyNoAnswer(error: Error): SignerAnswer {
     : { reason: { code: 'SIGNER_REFUSES', detail: `the signer's answer cannot be used: ${detail}` } }
 }
 
-interface Asking {
-  network: string
-  lanes: readonly { address: string }[]
-  signer?: AskedSigner
-}
-
-/** What the signer's journal ended with in its last answers for the hot wallets. */
-async function journalHeads(db: Queryable, { network, lanes }: Asking): Promise<string[]> {
+/** What the signer's journal ended with in its last answer for the network. */
+async function journalHeads(db: Queryable, network: string): Promise<string[]> {
   const { rows } = await db.query<{ head: string }>(
-    'select journal_head as head from evm_nonces where network = $1 and address = any ($2) and journal_head is not null',
-    [network, lanes.map(({ address }) => address)],
+    'select journal_head as head from wallet_checks where network = $1 and journal_head is not null',
+    [network],
   )
   return rows.map(({ head }) => head)
 }
 
 /** What the signer is told of payments: it refuses them where its journal never had one of the heads. */
-export async function told(db: Queryable, asking: Asking, evidence: readonly SigningEvidence[]) {
-  const journal_heads = await journalHeads(db, asking)
+export async function told(db: Queryable, network: string, evidence: readonly SigningEvidence[]) {
+  const journal_heads = await journalHeads(db, network)
   return evidence.map((own) => ({ ...own, journal_heads }))
 }
 
+/** What a family says of the bytes that a signer is asked for. */
+export interface AskedBytes {
+  unsignedIn(raw: Buffer): Promise<Unsigned>
+  /** The signed transaction. Throws an Error where it is another one, or another key has signed it. */
+  signedAs(what: Unsigned, signed: string): Promise<SignedTransaction>
+}
+
 /**
- * Asks the signer for each withdrawal, in the order of the nonces: its journal has no gaps. Where it does not answer, the
- * others are not asked in this call; where a wallet's key cannot be used, those of this wallet. The last head is kept.
+ * Asks the signer for each withdrawal, in this order. Where it does not answer, the others are not asked in this call; where a
+ * wallet's key cannot be used, those of this wallet. The last head is kept.
  */
 export async function askSigner(
   db: Queryable,
-  asking: Asking,
+  { network, signer, bytes }: { network: string; signer: AskedSigner; bytes: AskedBytes },
   asked: readonly AskedWithdrawal[],
-): Promise<SignerAnswer[]> {
-  const nonceOf = (withdrawal: AskedWithdrawal) => parse(withdrawal.raw_transaction).nonce
+): Promise<Map<AskedWithdrawal, SignerAnswer>> {
   const answers = new Map<AskedWithdrawal, SignerAnswer>()
   let down: SignerAnswer | undefined
-  const keyless = new Map<Hex, SignerAnswer>()
-  let journal_heads = await journalHeads(db, asking)
-  let last: Hex | undefined
-  for (const withdrawal of [...asked].sort((a, b) => nonceOf(a) - nonceOf(b))) {
-    const wallet = await signerAddressOf(withdrawal.raw_transaction)
+  const keyless = new Map<string, SignerAnswer>()
+  let journal_heads = await journalHeads(db, network)
+  let isNewer = false
+  const ask = async (what: Unsigned, withdrawal: AskedWithdrawal): Promise<SignerAnswer> => {
     const evidence = { ...withdrawal.evidence, journal_heads }
-    const answer: JournalAnswer =
+    const answer = await signer.ask(network, what, evidence)
+    if ('reason' in answer) return answer
+    const signed = await bytes.signedAs(what, answer.signed)
+    assert(/^[0-9a-f]{32}$/.test(answer.head), 'it does not say where its journal ends')
+    journal_heads = [answer.head]
+    isNewer = true
+    return { signed }
+  }
+  for (const withdrawal of asked) {
+    const what = await bytes.unsignedIn(withdrawal.raw_transaction)
+    const answer =
       down ??
-      keyless.get(wallet) ??
-      (await asking.signer!.ask(asking.network, { ...withdrawal, evidence }).catch((error: Error) => {
+      keyless.get(what.wallet) ??
+      (await ask(what, withdrawal).catch((error: Error) => {
         const none = whyNoAnswer(error)
-        if (error instanceof KeyFailure) keyless.set(wallet, none)
+        if (error instanceof KeyFailure) keyless.set(what.wallet, none)
         else if (error instanceof NodeFailure) down = none
         return none
       }))
-    if (answer.head !== undefined) [last, journal_heads] = [wallet, [answer.head]]
     answers.set(withdrawal, answer)
   }
-  const kept = [asking.network, last, journal_heads[0]]
-  if (last !== undefined)
-    await db.query('update evm_nonces set journal_head = $3 where network = $1 and address = $2', kept)
-  return asked.map((withdrawal) => answers.get(withdrawal)!)
+  if (isNewer)
+    await db.query(
+      `
+      insert into wallet_checks (network, journal_head, updated_at) values ($1, $2, clock_timestamp())
+      on conflict (network) do update set journal_head = excluded.journal_head`,
+      [network, journal_heads[0]],
+    )
+  return answers
 }
