@@ -17,6 +17,7 @@ import {
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Database, Transaction } from '../src/db/database.ts'
 import { WrongChain } from '../src/networks/chain-of-mode.ts'
+import { depositKeysOf as solanaKeysOf } from './solana/deposit-keys.ts'
 import { signerOfSeed } from './solana/keys.ts'
 import { configuredNetworks, type ConfiguredNetwork } from '../src/networks/open-networks.ts'
 import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
@@ -288,6 +289,32 @@ test('with a signer, no key of a hot wallet is read, and sweeping has a gas wall
   await expect(
     open({ signer: undefined, hot_wallet_key: { env: 'KEY' }, gas_wallet_key: { env: 'KEY' } }),
   ).rejects.toThrow(/^ETHEREUM.gas_wallet_key is for a network with a signer/)
+})
+
+test('with a signer, no key of SOLANA is read', async () => {
+  const { publicKey } = solanaKeysOf(MNEMONIC)
+  const section = {
+    ...{ hot_wallet_key: undefined, hot_wallet_address: SOLANA_WALLET, signer: { socket: '/run/signer' } },
+    deposit_key: { env: 'SOLANA_PUBLIC' },
+  }
+  const open = async (changes: object) =>
+    configuredNetworks(
+      await fileOf(solana({ ...section, ...changes })),
+      { ...ENVIRONMENT, SOLANA_PUBLIC: publicKey },
+      NO_DATABASE,
+      'live',
+      { ...USE, signs: true },
+    )
+  const { adapter, privateKeys, depositPublicKey } = (await open({})).get('SOLANA')!
+  expect({ privateKeys, depositPublicKey }).toEqual({ privateKeys: [], depositPublicKey: publicKey })
+  for (const member of ['askSigner', 'sweep', 'newDepositAddress']) expect(adapter).toHaveProperty(member)
+  await expect(open({ deposit_key: { env: 'MNEMONIC' } })).rejects.toThrow(
+    /^SOLANA.deposit_key: is the signer's: give the public one, which 'bursar signer start' prints$/,
+  )
+  for (const changes of [{ hot_wallet_key: { env: 'SEED' } }, { hot_wallet_address: undefined }])
+    await expect(open(changes)).rejects.toThrow(
+      /^SOLANA.hot_wallet_address is given instead of hot_wallet_key/,
+    )
 })
 
 test('a section of SOLANA is read, with a key in either form, or with the address alone where nothing is signed', async () => {

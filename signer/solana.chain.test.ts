@@ -104,19 +104,20 @@ async function start() {
     await journal.close()
   })
   const client = await signerClient({ socket: path('s') })
-  const change = readChange({
-    ...{ kind: 'OPEN', network: 'SOLANA', wallet: hot.address, next_nonce: 0 },
-    transfers_from: new Date(0).toISOString(),
-    expires_at: new Date(Date.now() + 3_600_000).toISOString(),
-  })
-  await client.change(change, [signStatement(changeText(change), approver)])
+  const change = async (asked: object) => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString()
+    const read = readChange({ ...asked, expires_at })
+    await client.change(read, [signStatement(changeText(read), approver)])
+  }
+  const wallet = { network: 'SOLANA', wallet: hot.address }
+  await change({ kind: 'OPEN', ...wallet, next_nonce: 0, transfers_from: new Date(0).toISOString() })
   const given: SolanaConfig = {
     ...{ rpcUrl: node.rpcUrl, verifyRpcUrl: node.rpcUrl, hotWallet: remote(hot.address), signer: client },
     ...{ depositKey: { publicKey: depositKeysOf(WORDS).publicKey }, feeCeiling: '0.001', lanes: 3, mints },
     sweepMinimum: { USDC: '1' },
     ...{ withdrawals: withdrawalReader, mode: 'sandbox', pollMs: 10 },
   }
-  const running = { node, hot, mints, client, given }
+  const running = { node, hot, mints, client, given, change }
   const adapter = adapterOf(running)
   for (let steps = 1; steps > 0;) {
     steps = await adapter.sweep!(round())
@@ -268,6 +269,21 @@ test.skipIf(!runtime)(
       expect(await ask([pays], { terms: { ...terms, ...other } })).toMatch(
         /was signed with nonce [0-9a-f]{32} of/,
       )
+    // Its approvers know that the first can never be made.
+    const other = { unitPrice: 3_000n }
+    const [, name] = /with nonce ([0-9a-f]{32}) of/.exec(
+      await ask([pays], { terms: { ...terms, ...other } }),
+    )!
+    const voided = {
+      kind: 'VOID',
+      network: 'SOLANA',
+      wallet: hot.address,
+      nonces: [name!],
+      transfer_ids: [made.id],
+    }
+    await running.change(voided)
+    expect(await ask([pays], { terms: { ...terms, ...other } })).toBe('signed')
+    expect(await ask([pays], { terms })).toMatch(/was signed with nonce/)
     const briefly = signBriefly(remote(hot.address), [pays], newAddress())
     const what = { wallet: hot.address, unsigned: hexOf(briefly.raw_transaction) }
     expect(await client.ask('SOLANA', what, evidence)).toHaveProperty('reason')

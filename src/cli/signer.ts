@@ -156,7 +156,8 @@ async function approveOrMake(kind: string, { json, ...options }: ChangeOptions):
     import('../../signer/socket.ts'),
   ])
   const { gas = GAS, key, approvals: path, socket, config } = options
-  const nonces = [options.nonce ?? []].flat().map(Number)
+  // On SOLANA a hash stands for it.
+  const nonces = [options.nonce ?? []].flat().map((one) => (/^\d{1,15}$/.test(one) ? Number(one) : one))
   const expires_at = options.expires ?? new Date(Date.now() + VALID_MS).toISOString()
   const change = readChange({
     ...{ ...options, kind: kind.toUpperCase(), expires_at },
