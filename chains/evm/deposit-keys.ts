@@ -1,8 +1,8 @@
 import { ECDH } from 'node:crypto'
 import { bytesToHex } from 'viem/utils'
-import { HDKey, mnemonicToAccount, privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
+import { HDKey, privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
 import { pathOf } from '../kit/derivation-path.ts'
-import { requireMnemonic } from '../../src/networks/mnemonic.ts'
+import { requireMnemonic, seedOf } from '../../src/networks/mnemonic.ts'
 import type { DepositPlace } from '../kit/remote-signer.ts'
 import type { EvmSigner } from './transaction.ts'
 import type { NewAddress } from '../../src/networks/network.ts'
@@ -82,7 +82,7 @@ const addressOf = (publicKey: Uint8Array) =>
 function rootOf(source: DepositKey): HDKey {
   if ('mnemonic' in source) {
     requireMnemonic(source.mnemonic)
-    return mnemonicToAccount(source.mnemonic, { path: ACCOUNT_PATH }).getHdKey()
+    return HDKey.fromMasterSeed(seedOf(source.mnemonic)).derive(ACCOUNT_PATH)
   }
   try {
     return HDKey.fromExtendedKey(source.extendedKey)

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
-import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { isAddress, type Address } from '@solana/addresses'
 import { base58 } from '@scure/base'
 import { pathOf } from '../kit/derivation-path.ts'
-import { requireMnemonic } from '../../src/networks/mnemonic.ts'
+import { requireMnemonic, seedOf } from '../../src/networks/mnemonic.ts'
 import type { NewAddress } from '../../src/networks/network.ts'
 import { isSignedBy, signerOfSeed, type SolanaSigner } from './keys.ts'
 
@@ -65,8 +65,7 @@ export function depositKeyIn(text: string): DepositKey {
 
 /** Keys are derived when they are needed, and kept nowhere. */
 export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
-  // BIP-39, without a passphrase.
-  const seed = pbkdf2Sync(mnemonic.normalize('NFKD'), 'mnemonic', 2_048, 64, 'sha512')
+  const seed = seedOf(mnemonic)
   const keyAt = (path: readonly number[]) => signerOfSeed(secretAt(seed, path))
   const voucher = keyAt(VOUCHING)
   const addressAt = (path: readonly number[]) => ({

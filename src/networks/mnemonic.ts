@@ -1,3 +1,4 @@
+import { pbkdf2Sync } from 'node:crypto'
 import { validateMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english'
 
@@ -20,3 +21,7 @@ export function requireMnemonic(text: string): void {
           : `it has ${words.length} words, and must have 12, 15, 18, 21 or 24`
   throw new Error(`is no mnemonic (BIP-39): ${why}`)
 }
+
+/** The seed of a mnemonic (BIP-39), without a passphrase. Node derives it twenty times as fast as JavaScript. */
+export const seedOf = (mnemonic: string): Buffer =>
+  pbkdf2Sync(mnemonic.normalize('NFKD'), 'mnemonic', 2_048, 64, 'sha512')
