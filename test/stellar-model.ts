@@ -126,7 +126,12 @@ export async function startStellarModel() {
         const to = extractBaseAddress(one.destination)
         const key = one.asset.toString()
         debit(source, key, stroops(one.amount))
-        credit(to, key, stroops(one.amount))
+        try {
+          credit(to, key, stroops(one.amount))
+        } catch (error) {
+          debit(source, key, -stroops(one.amount))
+          throw error
+        }
         const number = numberOf(one.destination)
         return {
           record: {
@@ -245,11 +250,13 @@ export async function startStellarModel() {
     const token = (BigInt(clock.ledger) << 32n) | (BigInt(order) << 12n)
     const hashes = { inner: inner.hash().toString('hex'), outer: one.hash().toString('hex') }
     const operations: Made['operations'] = []
-    let failure: Refused | undefined
+    // As the network does: the operations after one that fails are tried, too.
+    const results: (Refused | undefined)[] = []
     for (const [index, operation] of inner.operations.entries()) {
       const from = extractBaseAddress(operation.source ?? inner.source)
       try {
         const { record, touches, effects } = make(operation, from)
+        results.push(undefined)
         const id = token + BigInt(index) + 1n
         operations.push({
           token: id,
@@ -266,10 +273,10 @@ export async function startStellarModel() {
         })
       } catch (error) {
         if (!(error instanceof Refused)) throw error
-        failure = error
-        break
+        results.push(error)
       }
     }
+    const failure = results.find((result) => result !== undefined)
     if (failure !== undefined) accounts = before
     const record = {
       id: hashes.outer,
@@ -281,7 +288,7 @@ export async function startStellarModel() {
       fee_account: payer,
       fee_charged: String(fee),
       envelope_xdr: one.toEnvelope().toXDR('base64'),
-      result_xdr: resultOf(inner, isBump, fee, failure),
+      result_xdr: resultOf(inner, isBump, fee, results),
       memo_type: inner.memo.type,
       ...(inner.memo.value !== null && {
         memo:
@@ -304,22 +311,25 @@ export async function startStellarModel() {
     })
   }
 
-  function resultOf(inner: Transaction, isBump: boolean, fee: bigint, failure: Refused | undefined): string {
+  function resultOf(
+    inner: Transaction,
+    isBump: boolean,
+    fee: bigint,
+    results: readonly (Refused | undefined)[],
+  ): string {
     const feeCharged = xdr.Int64.fromString(String(fee))
-    const operation =
-      failure === undefined
-        ? xdr.OperationResult.opInner(xdr.OperationResultTr.payment(xdr.PaymentResult.paymentSuccess()))
-        : xdr.OperationResult.opInner(
-            failure.result === 'payment'
-              ? xdr.OperationResultTr.payment(
-                  (xdr.PaymentResult as never as Record<string, () => xdr.PaymentResult>)[failure.code]!(),
-                )
-              : xdr.OperationResultTr.createAccount(
-                  (xdr.CreateAccountResult as never as Record<string, () => xdr.CreateAccountResult>)[
-                    failure.code
-                  ]!(),
-                ),
-          )
+    const operations = inner.operations.map(({ type }, index) => {
+      const refused = results[index]
+      const isPayment = refused === undefined ? type !== 'createAccount' : refused.result === 'payment'
+      const [of, code] = isPayment
+        ? [xdr.PaymentResult, refused?.code ?? 'paymentSuccess']
+        : [xdr.CreateAccountResult, refused?.code ?? 'createAccountSuccess']
+      const result = (of as never as Record<string, () => never>)[code]!()
+      return xdr.OperationResult.opInner(
+        isPayment ? xdr.OperationResultTr.payment(result) : xdr.OperationResultTr.createAccount(result),
+      )
+    })
+    const failure = results.find((result) => result !== undefined)
     // The classes of XDR have static constructors by the names of their arms, which the types know one by one only.
     /* oxlint-disable typescript/no-explicit-any, typescript/no-unsafe-call, typescript/no-unsafe-member-access, typescript/no-unsafe-assignment, typescript/no-unsafe-argument */
     const x = xdr as any
@@ -327,12 +337,12 @@ export async function startStellarModel() {
     if (!isBump)
       return new x.TransactionResult({
         feeCharged,
-        result: x.TransactionResultResult[arm]([operation]),
+        result: x.TransactionResultResult[arm](operations),
         ext: new x.TransactionResultExt(0),
       }).toXDR('base64') as string
     const result = new x.InnerTransactionResult({
       feeCharged: xdr.Int64.fromString('0'),
-      result: x.InnerTransactionResultResult[arm]([operation]),
+      result: x.InnerTransactionResultResult[arm](operations),
       ext: new x.InnerTransactionResultExt(0),
     })
     const pair = new x.InnerTransactionResultPair({ transactionHash: inner.hash(), result })
@@ -448,10 +458,15 @@ export async function startStellarModel() {
       const found = made.find(({ inner, outer }) => inner === id || outer === id)
       if (found === undefined) return NOT_FOUND
       if (list === undefined) return { status: 200, body: { ...found.record, hash: id } }
-      const records =
-        list === 'operations'
-          ? found.operations.map(({ record }) => ({ ...record, transaction: found.record }))
-          : found.operations.flatMap(({ effects }) => effects)
+      if (list === 'effects') {
+        const effects = found.operations.flatMap(({ effects }) => effects)
+        const paged = effects.map((effect, index) => ({ ...effect, token: BigInt(index + 1) }))
+        return pageOf(paged, url.searchParams, ({ token, ...effect }) => ({
+          ...effect,
+          paging_token: String(token),
+        }))
+      }
+      const records = found.operations.map(({ record }) => ({ ...record, transaction: found.record }))
       return { status: 200, body: { _embedded: { records } } }
     }
     if (kind === 'operations') {

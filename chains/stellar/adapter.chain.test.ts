@@ -25,7 +25,7 @@ import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts
 import type { Networks } from '../../src/networks/network.ts'
 import { stellarAdapter } from './adapter.ts'
 import type { StellarConfig } from './chain.ts'
-import { accountIn, innerOf, laneKeys, muxed, paymentIn } from './envelope.ts'
+import { accountIn, innerOf, laneKeys, muxed, paymentsIn } from './envelope.ts'
 import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const ISSUER = newAccount()
@@ -155,9 +155,10 @@ test('XLM and a token are paid once: to accounts, new accounts and muxed ones, w
     await withdraw(customer, 'XLM', '6', newDestination(), `hash:${'0f'.repeat(32)}`),
   ]
   await settleAll(wallet)
-  for (const order of orders) {
+  for (const [index, order] of orders.entries()) {
     const ended = await readTransfer(customer, order)
-    expect(ended).toMatchObject({ status: 'COMPLETED', crypto_tx_index: '0' })
+    // Those without a memo share a transaction.
+    expect(ended).toMatchObject({ status: 'COMPLETED', crypto_tx_index: index < 3 ? String(index) : '0' })
     const made = model.made().find(({ inner }) => inner === ended.crypto_tx_hash)
     expect(made?.record).toMatchObject({ successful: true, fee_account: wallet.address })
     const asset = order.asset === 'XLM' ? 'native' : TOKEN
@@ -231,6 +232,176 @@ test('a payment that fails on the network is refunded with its fee posted, and t
   await requireAgreement(wallet, [customer])
 })
 
+/** The envelopes that were signed for a withdrawal, the oldest first. */
+async function signedFor({ id }: Transfer) {
+  const { rows } = await service.db.query<{ raw_transaction: Buffer; used_by: string | null }>(
+    `select raw_transaction, used_by from network_transactions
+     where transfer_ids @> array[$1::uuid] order by signed_at`,
+    [id],
+  )
+  return rows.map(({ raw_transaction, used_by }) => ({ ...paymentsIn(raw_transaction), used_by }))
+}
+
+test('one payment that fails ends a shared transaction: it is refunded with the whole fee, the others are signed anew', async () => {
+  const [customer, other, wallet] = [
+    await newCustomer(service),
+    await newCustomer(service),
+    await newWallet({ lanes: 1 }),
+  ]
+  const to = newDestination()
+  const good = [await withdraw(customer, 'XLM', '1'), await withdraw(other, 'PYUSD', '2')]
+  const failing = [await withdraw(customer, 'PYUSD', '1', to), await withdraw(other, 'PYUSD', '3', to)]
+  good.push(await withdraw(other, 'XLM', '4', newAccount()))
+  await work(service.db, wallet.networks)
+  expect((await signedFor(good[0]!))[0]!.payments).toHaveLength(5)
+  model.find(to)!.lines.clear()
+  model.close()
+  // One Horizon alone ends none of them.
+  const alone = stellarAdapter({ ...wallet.config, verifyHorizonUrl: undefined }, service.db)
+  await step({ networks: new Map([['STELLAR', alone]]) })
+  for (const one of [...good, ...failing])
+    expect(await codeOf(one)).toMatchObject({ state: 'BROADCAST', waiting_code: 'UNRESOLVED' })
+  await settleAll(wallet)
+  for (const one of failing)
+    expect(
+      await readTransfer(customer.customer_id === one.customer_id ? customer : other, one),
+    ).toMatchObject({
+      status: 'FAILED',
+    })
+  for (const one of good) {
+    expect(paymentsTo(one.destination_address!, one.asset === 'XLM' ? 'native' : TOKEN)).toHaveLength(1)
+    // The number is used, so that the new bytes have another one.
+    const [first, second] = await signedFor(one)
+    expect([first!.lane, first!.sequence]).not.toEqual([second!.lane, second!.sequence])
+  }
+  // The second that could not be paid was refused before it was signed again.
+  expect(model.made().map(({ record }) => record.successful)).toEqual([false, true])
+  await requireAgreement(wallet, [customer, other])
+})
+
+test('where the hot wallet itself is at fault, nobody is refunded, and the fee is shared to the stroop', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet()]
+  const orders = [
+    await withdraw(customer, 'PYUSD', '1'),
+    await withdraw(customer, 'XLM', '2'),
+    await withdraw(customer, 'PYUSD', '3'),
+  ]
+  await work(service.db, wallet.networks)
+  const line = () => model.find(wallet.address)!.lines.get(TOKEN)!
+  const all = line().balance
+  line().balance = 0n
+  model.close()
+  line().balance = all
+  await settleAll(wallet)
+  for (const order of orders)
+    expect(await readTransfer(customer, order)).toMatchObject({ status: 'COMPLETED' })
+  expect(model.made().map(({ record }) => record.successful)).toEqual([false, true])
+  await requireAgreement(wallet, [customer])
+})
+
+test('payments to one destination share a transaction, or wait for the one that opens it', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet()]
+  const [fresh, other, full] = [newAccount(), newAccount(), newDestination()]
+  model.find(full)!.lines.get(TOKEN)!.limit = 50_000_000n
+  const together = [
+    await withdraw(customer, 'XLM', '2', fresh),
+    await withdraw(customer, 'XLM', '1.5', fresh),
+    await withdraw(customer, 'XLM', '3', muxed(fresh, '9')),
+    await withdraw(customer, 'XLM', '2', other),
+    await withdraw(customer, 'PYUSD', '3', full),
+  ]
+  const later = [
+    await withdraw(await newCustomer(service), 'PYUSD', '2.5', full),
+    await withdraw(customer, 'XLM', '2', other),
+  ]
+  await work(service.db, wallet.networks)
+  expect((await signedFor(together[0]!))[0]!.payments.map(({ creates }) => creates)).toEqual([
+    ...[true, false, false, true, false],
+  ])
+  for (const one of later)
+    expect(await codeOf(one)).toMatchObject({ state: 'HELD', waiting_code: 'IN_FLIGHT_LIMIT' })
+  await settleAll(wallet)
+  expect(paymentsTo(fresh)).toEqual(['2.0000000', '1.5000000'])
+  expect(paymentsTo(muxed(fresh, '9'))).toEqual(['3.0000000'])
+  expect(paymentsTo(other)).toEqual(['2.0000000', '2.0000000'])
+  // It had no room for both.
+  expect(paymentsTo(full, TOKEN)).toEqual(['3.0000000'])
+  await requireAgreement(wallet, [customer])
+})
+
+test('no withdrawal of a transaction whose time passed is paid twice, by itself or by others with its number', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet({ lanes: 3 })]
+  const others = await Promise.all(Array.from({ length: 3 }, () => newCustomer(service)))
+  const group = [
+    await withdraw(customer, 'XLM', '1'),
+    await withdraw(others[0]!, 'XLM', '2'),
+    await withdraw(others[1]!, 'XLM', '3'),
+  ]
+  await step(wallet)
+  const [first] = await signedFor(group[0]!)
+  for (const one of group) expect(paymentsTo(one.destination_address!)).toHaveLength(1)
+  // It is made, and both Horizons hide it, and its lane's number, beyond its time.
+  const hide = (method: string, path: string) => {
+    if (/^\/transactions\/|\/transactions\?/.test(path))
+      return { status: path.includes('?') ? 200 : 404, body: { _embedded: { records: [] } } }
+    if (path !== `/accounts/${first!.lane}`) return undefined
+    const { status, body } = model.truth(method, path)
+    return { status, body: { ...(body as object), sequence: String(first!.sequence - 1n) } }
+  }
+  model.close(400)
+  model.lies(hide)
+  // Others join what is signed anew, and take the other lanes.
+  const joined: Transfer[] = []
+  for (let round = 1; round <= 3; round++) {
+    joined.push(await withdraw(others[2]!, 'XLM', '1'))
+    await step(wallet)
+    model.close(400)
+  }
+  for (const one of group)
+    for (const { lane, sequence } of await signedFor(one))
+      expect([lane, sequence]).toEqual([first!.lane, first!.sequence])
+  expect((await signedFor(group[0]!)).length).toBeGreaterThan(1)
+  model.lies(undefined)
+  await step(wallet)
+  const made = model.made()[0]!.inner
+  for (const one of group)
+    if ((await codeOf(one)).state === 'HELD')
+      await markWithdrawalPaid(service.db, wallet.networks, one.id, made, TEST_ORIGIN)
+  await settleAll(wallet)
+  for (const one of [...group, ...joined]) expect(paymentsTo(one.destination_address!)).toHaveLength(1)
+  await requireAgreement(wallet, [customer, ...others])
+})
+
+test('an operator marks one payment of a lost transaction, and acknowledges the others', async () => {
+  const [customer, other, wallet] = [
+    await newCustomer(service),
+    await newCustomer(service),
+    await newWallet({ lanes: 1 }),
+  ]
+  const orders = [await withdraw(customer, 'XLM', '1'), await withdraw(other, 'PYUSD', '2')]
+  await step(wallet)
+  const hash = model.made()[0]!.inner
+  // The database is restored from an earlier backup.
+  const ids = [orders.map(({ id }) => id)]
+  await service.owner.query('delete from outgoing_transfers where transfer_id = any ($1)', ids)
+  await service.owner.query('delete from network_transactions where transfer_ids && $1::uuid[]', ids)
+  await step(wallet)
+  expect(await codeOf(orders[0]!)).toMatchObject({ state: 'HELD', waiting_code: 'UNKNOWN_SPENDS' })
+  await markWithdrawalPaid(service.db, wallet.networks, orders[0]!.id, hash, TEST_ORIGIN)
+  const moved = await transaction(service.db, (tx) => wallet.adapter.movedBy!(tx, hash))
+  expect(moved).toEqual({
+    moved: [{ asset: 'PYUSD', amount: '-2' }],
+    payments: [{ asset: 'PYUSD', amount: '2', address: orders[1]!.destination_address }],
+    networkFee: { asset: 'XLM', amount: '0.000015' },
+  })
+  await markWithdrawalPaid(service.db, wallet.networks, orders[1]!.id, hash, TEST_ORIGIN)
+  await settleAll(wallet)
+  for (const one of orders)
+    expect(paymentsTo(one.destination_address!, one.asset === 'XLM' ? 'native' : TOKEN)).toHaveLength(1)
+  expect(await readTransfer(other, orders[1]!)).toMatchObject({ status: 'COMPLETED', crypto_tx_index: '1' })
+  await requireAgreement(wallet, [customer, other])
+})
+
 test('one Horizon that says a payment failed refunds nothing', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const to = newDestination()
@@ -276,7 +447,7 @@ test('bytes that the node drops are broadcast again until their time bound; then
   }
   const second = (await codeOf(order)).raw_transaction!
   expect(second).not.toEqual(first)
-  const [before, after] = [paymentIn(first), paymentIn(second)]
+  const [before, after] = [paymentsIn(first), paymentsIn(second)]
   expect([after.lane, after.sequence]).toEqual([before.lane, before.sequence])
   await settleAll(wallet)
   expect(paymentsTo(order.destination_address!)).toEqual(['1.0000000'])
@@ -288,7 +459,7 @@ test('a Horizon that hides a payment whose time passed has it signed anew, and n
   const order = await withdraw(customer, 'XLM', '1')
   await step(wallet)
   expect(paymentsTo(order.destination_address!)).toHaveLength(1)
-  const { lane, sequence } = paymentIn((await codeOf(order)).raw_transaction!)
+  const { lane, sequence } = paymentsIn((await codeOf(order)).raw_transaction!)
   model.close(400)
   // Of the lane, and of the transaction, it says what was so before.
   model.lies((method, path) => {
@@ -312,7 +483,11 @@ test('a Horizon that hides a payment whose time passed has it signed anew, and n
 
 test('a payment whose record Horizon garbles waits alone', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
-  const orders = [await withdraw(customer, 'XLM', '1'), await withdraw(customer, 'XLM', '2')]
+  // One with a memo is alone in its transaction.
+  const orders = [
+    await withdraw(customer, 'XLM', '1'),
+    await withdraw(customer, 'XLM', '2', newDestination(), 'mine'),
+  ]
   await step(wallet)
   const { rows } = await service.db.query<{ crypto_tx_hash: string }>(
     'select crypto_tx_hash from outgoing_transfers where transfer_id = $1',
@@ -479,7 +654,7 @@ test('a time bound that passed is no proof once the lane has moved: the payment 
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const order = await withdraw(customer, 'XLM', '1')
   await step(wallet)
-  const { lane, sequence } = paymentIn((await codeOf(order)).raw_transaction!)
+  const { lane, sequence } = paymentsIn((await codeOf(order)).raw_transaction!)
   model.close(400)
   const old = (path: string, method: string) => {
     const { status, body } = model.truth(method, path)

@@ -1,10 +1,11 @@
 import { Keypair, Networks } from '@stellar/stellar-base'
 import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import { ASSETS } from '../../src/contract/assets/catalogue.ts'
+import type { Withdrawal } from '../../src/networks/network.ts'
 import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import { NoSigningKey } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
-import { laneKeys } from './envelope.ts'
+import { laneKeys, type StellarTransaction } from './envelope.ts'
 import { horizon, type Balance, type Horizon, type StellarAccount } from './horizon.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
@@ -19,7 +20,7 @@ export interface StellarChain {
   /** The hot wallet's account. */
   address: string
   /** Absent in a process that does not sign. */
-  keys: { hotWallet: Keypair; lanes: Keypair[] } | undefined
+  keys: { signer: Keypair; lanes: Keypair[] } | undefined
   /** By symbol: `native`, or `CODE:ISSUER`. */
   assets: ReadonlyMap<string, string>
   /** The most that one operation costs. */
@@ -68,7 +69,7 @@ export function openChain(config: StellarConfig): StellarChain {
     passphrase: config.passphrase,
     mode: config.passphrase === String(Networks.PUBLIC) ? 'live' : 'sandbox',
     address: hotWallet?.publicKey() ?? (from as { address: string }).address,
-    keys: hotWallet && { hotWallet, lanes: laneKeys(hotWallet, config.lanes ?? LANES) },
+    keys: hotWallet && { signer: hotWallet, lanes: laneKeys(hotWallet, config.lanes ?? LANES) },
     assets,
     feeCeiling: parseAmount(config.feeCeiling, DECIMALS)!,
     firstLedger: config.firstLedger ?? 0,
@@ -84,6 +85,20 @@ export function keysOf({ keys }: StellarChain) {
 
 export const stroops = (amount: string): bigint => parseAmount(amount, DECIMALS)!
 export const decimalOf = (units: bigint): string => formatAmount(units, DECIMALS)
+
+/** The place among a transaction's payments of the one that pays a withdrawal: no two pay the same to one address. Or -1. */
+export const placeOf = (
+  { assets }: StellarChain,
+  { memo, payments }: StellarTransaction,
+  wanted: Pick<Withdrawal, 'asset' | 'amount' | 'destination_address' | 'memo'>,
+): number =>
+  payments.findIndex(
+    ({ destination, asset, amount }) =>
+      (memo ?? null) === wanted.memo &&
+      destination === wanted.destination_address &&
+      asset === assets.get(wanted.asset) &&
+      stroops(amount) === stroops(wanted.amount),
+  )
 
 export const findAccount = (chain: StellarChain, account: string) =>
   chain.horizon.find<StellarAccount>(`/accounts/${account}`)

@@ -10,7 +10,7 @@ import { differences, type PaymentOn } from '../../src/networks/signed-payment.t
 import { hotWalletOf } from '../kit/hot-wallet-key.ts'
 import { stellarAdapter } from './adapter.ts'
 import { DECIMALS, LEAST_FEE, type StellarConfig } from './chain.ts'
-import { accountIn, paymentIn } from './envelope.ts'
+import { accountIn, paymentsIn, type StellarPayment } from './envelope.ts'
 import { horizon } from './horizon.ts'
 
 const ADAPTER = 'stellar'
@@ -102,13 +102,18 @@ function disagreementOf(
   { raw_transaction, network, asset, amount, ...wanted }: PaymentOn,
   issuers: Readonly<Record<string, string>> = {},
 ): string | undefined {
-  const paid = paymentIn(raw_transaction)
+  const { memo, payments } = paymentsIn(raw_transaction)
   const { contractAddress, decimals } = findAsset(asset)!.networks[network]!
   const [code, issuer] = contractAddress?.split('-') ?? []
+  const key = code === undefined ? 'native' : `${code}:${issuers[asset] ?? issuer}`
+  const units = parseAmount(amount, decimals)
+  const toIt = payments.filter(({ destination }) => destination === wanted.destination_address)
+  const isIt = (paid: StellarPayment) => paid.asset === key && parseAmount(paid.amount, decimals) === units
+  const paid = toIt.find(isIt) ?? toIt[0] ?? payments[0]!
   return differences([
-    ['asset', paid.asset, code === undefined ? 'native' : `${code}:${issuers[asset] ?? issuer}`],
-    ['amount', parseAmount(paid.amount, decimals), parseAmount(amount, decimals)],
+    ['asset', paid.asset, key],
+    ['amount', parseAmount(paid.amount, decimals), units],
     ['destination', paid.destination, wanted.destination_address],
-    ['memo', paid.memo ?? null, wanted.memo ?? null],
+    ['memo', memo ?? null, wanted.memo ?? null],
   ])
 }
