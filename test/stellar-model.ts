@@ -38,6 +38,8 @@ interface Holder {
   data: Record<string, string>
   /** Entries whose reserve another account holds. */
   sponsored: number
+  /** Weights by key; without it, the account's own key signs. */
+  signers?: Map<string, number>
 }
 interface Effect {
   type: string
@@ -209,9 +211,14 @@ export async function startStellarModel() {
 
   const innerOf = (one: Transaction | FeeBumpTransaction) =>
     one instanceof FeeBumpTransaction ? one.innerTransaction : one
+  const signersOf = (account: string) => accounts.get(account)?.signers ?? new Map([[account, 1]])
   const isSignedBy = (one: Transaction | FeeBumpTransaction, account: string) =>
-    one.signatures.some((signature) =>
-      Keypair.fromPublicKey(account).verify(one.hash(), signature.signature()),
+    [...signersOf(account)].some(
+      ([key, weight]) =>
+        weight > 0 &&
+        one.signatures.some((signature) =>
+          Keypair.fromPublicKey(key).verify(one.hash(), signature.signature()),
+        ),
     )
 
   /** Why a transaction cannot be in the ledger that closes at `at`; undefined where it can. */
@@ -373,7 +380,9 @@ export async function startStellarModel() {
     const page = (isDescending ? after.toReversed() : after).slice(0, Number(query.get('limit') ?? '10'))
     return { status: 200, body: { _embedded: { records: page.map(recordOf) } } }
   }
-  const accountRecord = (who: Holder) => ({
+  const accountRecord = (account: string, who: Holder) => ({
+    signers: [...signersOf(account)].map(([key, weight]) => ({ key, weight })),
+    thresholds: { low_threshold: 0, med_threshold: 0 },
     sequence: String(who.sequence),
     subentry_count: who.lines.size,
     num_sponsoring: 0,
@@ -434,7 +443,7 @@ export async function startStellarModel() {
       return { status: 200, body: { last_ledger_base_fee: '100', fee_charged: { p50: '100' } } }
     if (kind === 'accounts' && list === undefined) {
       const who = accounts.get(id)
-      return who === undefined ? NOT_FOUND : { status: 200, body: accountRecord(who) }
+      return who === undefined ? NOT_FOUND : { status: 200, body: accountRecord(id, who) }
     }
     if (kind === 'accounts' && list === 'transactions')
       return pageOf(

@@ -24,7 +24,7 @@ import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid
 import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts'
 import type { Networks } from '../../src/networks/network.ts'
 import { stellarAdapter } from './adapter.ts'
-import type { StellarConfig } from './chain.ts'
+import { openChain, requireReady, type StellarConfig } from './chain.ts'
 import { accountIn, innerOf, laneKeys, muxed, paymentsIn } from './envelope.ts'
 import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
@@ -562,9 +562,59 @@ test('a foreign transaction with the number of a payment ends its bytes, and it 
   expect(paymentsTo(order.destination_address!)).toHaveLength(1)
 })
 
+test('another signer takes over the hot wallet: its address stays, and what the former key signed is paid once', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet({ lanes: 1 })]
+  const orders = [
+    await withdraw(customer, 'XLM', '1'),
+    await withdraw(customer, 'XLM', '2', newDestination(), 'mine'),
+    await withdraw(customer, 'PYUSD', '3'),
+  ]
+  await work(service.db, wallet.networks)
+  model.drop()
+  const next = Keypair.random()
+  let told = (_path: string, body: string) => body
+  const second = await secondHorizon((path, body) => told(path, body))
+  const hotWallet = { seed: next.secret(), address: wallet.address }
+  const config = { ...wallet.config, hotWallet, verifyHorizonUrl: second.url }
+  const adapter = stellarAdapter(config, service.db)
+  const rotated = { ...wallet, adapter, networks: new Map([['STELLAR', adapter]]) as Networks }
+  // Not a signer yet: withdrawals wait, and no address of the account is given.
+  orders.push(await withdraw(customer, 'XLM', '4'))
+  await step(rotated)
+  expect(await codeOf(orders[3]!)).toMatchObject({ state: 'HELD', waiting_code: 'NO_SIGNING_KEY' })
+  await expect(requireReady(openChain(config))).rejects.toThrow('has a weight of 0')
+  model.find(wallet.address)!.signers = new Map([
+    [wallet.address, 0],
+    [next.publicKey(), 1],
+  ])
+  for (const key of laneKeys(next, 1)) model.open(key.publicKey(), '0').sponsored = 2
+  await step(wallet)
+  expect(await codeOf(orders[3]!)).toMatchObject({ state: 'HELD', waiting_code: 'NO_SIGNING_KEY' })
+  await step(rotated)
+  expect((await signedFor(orders[3]!))[0]!.lane).toBe(laneKeys(next, 1)[0]!.publicKey())
+  // By one Horizon alone, what the former key signed is not signed with a number of another account.
+  model.close(400)
+  told = (path, body) =>
+    path.startsWith('/accounts/')
+      ? body.replace(/"sequence":"\d+"/, '"sequence":"9000000000000000000"')
+      : body
+  for (let round = 1; round <= 3; round++) await step(rotated)
+  const codes = ['IN_FLIGHT_LIMIT', 'BEHIND_ANOTHER', 'IN_FLIGHT_LIMIT']
+  for (const [index, waiting_code] of codes.entries())
+    expect(await codeOf(orders[index]!)).toMatchObject({ state: 'HELD', waiting_code })
+  told = (_path, body) => body
+  await settleAll(rotated)
+  for (const one of orders)
+    expect(paymentsTo(one.destination_address!, one.asset === 'XLM' ? 'native' : TOKEN)).toHaveLength(1)
+  await requireAgreement(rotated, [customer])
+  second.close()
+})
+
 test('the clock of the worker itself does not matter', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const order = await withdraw(customer, 'XLM', '1')
+  // Nor does the database's.
+  model.clock.closedAt -= 86_400
   const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 600_000)
   await step(wallet).finally(() => clock.mockRestore())
   expect((await codeOf(order)).raw_transaction).not.toBeNull()
@@ -580,8 +630,20 @@ test('a Horizon that is behind, or of another network, signs nothing', async () 
         ? { status: 200, body: { ...(model.truth(method, path).body as object), ...changes } }
         : undefined,
     )
-  root({ history_latest_ledger_closed_at: new Date(Date.now() - 600_000).toISOString() })
-  await step(wallet)
+  const later = new Date(model.clock.closedAt * 1000 + 600_000).toISOString()
+  const second = await secondHorizon((path, body) =>
+    path === '/' ? body.replace(/(closed_at":")[^"]*/, `$1${later}`) : body,
+  )
+  const by = (verifyHorizonUrl: string | undefined): Pick<Wallet, 'networks'> => {
+    const adapter = stellarAdapter({ ...wallet.config, verifyHorizonUrl }, service.db)
+    return { networks: new Map([['STELLAR', adapter]]) }
+  }
+  await step(by(second.url))
+  second.close()
+  expect(await codeOf(order)).toMatchObject({ state: 'HELD', waiting_code: 'NODE_BEHIND' })
+  // Alone, one that stands still.
+  const alone = by(undefined)
+  await work(service.db, alone.networks)
   expect(await codeOf(order)).toMatchObject({ state: 'HELD', waiting_code: 'NODE_BEHIND' })
   root({ network_passphrase: 'Another Network' })
   await step(wallet)
@@ -717,7 +779,8 @@ test('a time bound that passed is no proof once the lane has moved: the payment 
 async function secondHorizon(told: (path: string, body: string) => string) {
   const server = createServer((request, reply) => {
     void fetch(model.url + request.url!).then(async (answer) => {
-      reply.writeHead(answer.status, { 'content-type': 'application/json' })
+      const ledger = answer.headers.get('latest-ledger')!
+      reply.writeHead(answer.status, { 'content-type': 'application/json', 'latest-ledger': ledger })
       reply.end(told(request.url!, await answer.text()))
     })
   }).listen(0, '127.0.0.1')
@@ -804,9 +867,11 @@ test('deposits are credited once to the owner of their number: by muxed address,
   pay(theirs, '10.0000001')
   pay(wallet.address, '20', { memo: Memo.id(accountIn(theirs).id!), asset: token })
   pay(others, '30', { asset: token })
-  // A refill, text in place of a number, a number of nobody, an asset of another issuer.
+  // The number as text, as exchanges send it.
+  pay(wallet.address, '5', { memo: Memo.text(accountIn(theirs).id!) })
+  // A refill, other text than the number, a number of nobody, an asset of another issuer.
   pay(wallet.address, '40')
-  pay(wallet.address, '50', { memo: Memo.text(accountIn(theirs).id!) })
+  pay(wallet.address, '50', { memo: Memo.text(`0${accountIn(theirs).id!}`) })
   pay(muxed(wallet.address, '12345'), '60')
   const stranger = newAccount()
   model
@@ -822,17 +887,17 @@ test('deposits are credited once to the owner of their number: by muxed address,
 
   const { settings, ledger } = service
   const read = () => creditDeposits({ db: service.db, ledger, networks: wallet.networks, settings })
-  expect(await read()).toBe(4)
+  expect(await read()).toBe(5)
   expect(await read()).toBe(0)
   await service.owner.query(
     `update network_cursors set cursor = 'stellar:0', earlier = '{}' where network = 'STELLAR'`,
   )
   expect(await read()).toBe(0)
-  expect(await onLedger([first], 'custody:STELLAR', 'XLM')).toBe(-parseAmount('14.9999901', 7)!)
+  expect(await onLedger([first], 'custody:STELLAR', 'XLM')).toBe(-parseAmount('19.9999901', 7)!)
   expect(await onLedger([first], 'custody:STELLAR', 'PYUSD')).toBe(-parseAmount('20', 7)!)
   expect(await onLedger([second], 'custody:STELLAR', 'PYUSD')).toBe(-parseAmount('30', 7)!)
   const again = await wallet.adapter.scanBlocks!(1000n, BigInt(model.clock.ledger))
-  expect(again.filter(({ address }) => [theirs, others].includes(address))).toHaveLength(4)
+  expect(again.filter(({ address }) => [theirs, others].includes(address))).toHaveLength(5)
 
   // A withdrawal to another customer's deposit address is a deposit; what is moved by hand is none.
   const between = await withdraw(first, 'XLM', '3', others)

@@ -34,8 +34,8 @@ export interface StellarConfig {
   horizonUrl: string
   verifyHorizonUrl?: string | undefined
   passphrase: string
-  /** A seed (S...), or the address (G...) in a process that does not sign. */
-  hotWallet: { seed: string } | { address: string }
+  /** The seed (S...) that signs, absent in a process that does not; and the address (G...), where it is another key's. */
+  hotWallet: { seed: string; address?: string } | { seed?: never; address: string }
   /** How many channel accounts give sequence numbers, beside the hot wallet. */
   lanes?: number | undefined
   /** In XLM for each operation. */
@@ -56,7 +56,7 @@ const LANES = 8
 /** Throws an Error for a seed or an issuer that is none. */
 export function openChain(config: StellarConfig): StellarChain {
   const { hotWallet: from, issuers = {} } = config
-  const hotWallet = 'seed' in from ? Keypair.fromSecret(from.seed) : undefined
+  const signer = from.seed === undefined ? undefined : Keypair.fromSecret(from.seed)
   const assets = new Map([[GAS_ASSET, 'native']])
   for (const { symbol, networks } of ASSETS) {
     const [code, issuer] = networks.STELLAR?.contractAddress?.split('-') ?? []
@@ -68,8 +68,8 @@ export function openChain(config: StellarConfig): StellarChain {
       config.verifyHorizonUrl === undefined ? undefined : horizon(config.verifyHorizonUrl, config.passphrase),
     passphrase: config.passphrase,
     mode: config.passphrase === String(Networks.PUBLIC) ? 'live' : 'sandbox',
-    address: hotWallet?.publicKey() ?? (from as { address: string }).address,
-    keys: hotWallet && { signer: hotWallet, lanes: laneKeys(hotWallet, config.lanes ?? LANES) },
+    address: from.address ?? signer!.publicKey(),
+    keys: signer && { signer, lanes: laneKeys(signer, config.lanes ?? LANES) },
     assets,
     feeCeiling: parseAmount(config.feeCeiling, DECIMALS)!,
     firstLedger: config.firstLedger ?? 0,
@@ -81,6 +81,25 @@ export function keysOf({ keys }: StellarChain) {
   if (keys === undefined)
     throw new NoSigningKey('this process has no key of the hot wallet: it signs nothing')
   return keys
+}
+
+/** Throws a NodeFailure where Horizon does not answer, or the key is no signer of the account that deposits are sent to. */
+export async function requireReady(chain: StellarChain): Promise<void> {
+  await chain.horizon.root()
+  if (chain.keys === undefined || chain.keys.signer.publicKey() === chain.address) return
+  const wallet = await findAccount(chain, chain.address)
+  const why =
+    wallet === undefined ? `the account ${chain.address} does not exist` : whyNoSigner(chain, wallet)
+  if (why !== undefined) throw new NoSigningKey(why)
+}
+
+/** Why the key does not sign for the hot wallet's account; undefined where its signature suffices. */
+export function whyNoSigner({ address, keys }: StellarChain, account: StellarAccount): string | undefined {
+  const key = keys?.signer.publicKey()
+  const weight = account.signers.find((one) => one.key === key)?.weight ?? 0
+  const needed = Math.max(1, account.thresholds.low_threshold, account.thresholds.med_threshold)
+  if (key === undefined || weight >= needed) return undefined
+  return `the key of hot_wallet_key, ${key}, has a weight of ${weight} on ${address}, and payments need ${needed}`
 }
 
 export const stroops = (amount: string): bigint => parseAmount(amount, DECIMALS)!

@@ -16,6 +16,12 @@ interface Root {
   history_latest_ledger: number
   history_latest_ledger_closed_at: string
 }
+export interface NewestLedger extends Root {
+  /** In seconds. */
+  closedAt: bigint
+  /** For how long this process has seen no newer one; undefined while it has seen one only. By no clock that can be set. */
+  unchangedMs: number | undefined
+}
 export interface Balance {
   asset_type: string
   asset_code?: string
@@ -32,6 +38,8 @@ export interface StellarAccount {
   num_sponsoring?: number
   num_sponsored?: number
   balances: Balance[]
+  signers: { key: string; weight: number }[]
+  thresholds: { low_threshold: number; med_threshold: number }
   data: Record<string, string>
 }
 export interface TransactionRecord {
@@ -86,12 +94,14 @@ export interface Horizon {
   /** Hands a transaction over. Throws HorizonRefusal with the codes, NodeFailure when nothing answers. */
   submit(envelope: string): Promise<void>
   /** The newest ledger. Throws WrongChain where the node is of another network. */
-  root(): Promise<Root & { closedAt: bigint }>
+  root(): Promise<NewestLedger>
 }
 
 /** A Horizon at this URL, of the network with this passphrase. No error contains the URL, which may contain a key. */
 export function horizon(url: string, passphrase: string): Horizon {
   const base = url.replace(/\/$/, '')
+
+  const seen = { ledger: -1, isFirst: true, at: 0 }
 
   async function ask(path: string, init: RequestInit = {}): Promise<{ reply: Response; body: unknown }> {
     try {
@@ -148,7 +158,10 @@ export function horizon(url: string, passphrase: string): Horizon {
           `Horizon is of the network '${root.network_passphrase}', and not '${passphrase}'`,
         )
       const closedAt = BigInt(Math.floor(Date.parse(root.history_latest_ledger_closed_at) / 1000))
-      return { ...root, closedAt }
+      const ledger = root.history_latest_ledger
+      if (ledger > seen.ledger)
+        Object.assign(seen, { ledger, isFirst: seen.ledger < 0, at: performance.now() })
+      return { ...root, closedAt, unchangedMs: seen.isFirst ? undefined : performance.now() - seen.at }
     },
   }
 }

@@ -101,7 +101,7 @@ export class Packs {
     if (pack !== undefined) return { pack, isNew: false, most, withdrawal, payment }
     if (isCreated) return afterOthers(`a payment under way creates the account ${account}`)
     const place = this.#free.find(fits)
-    if (place === undefined) return NO_LANE
+    if (place === undefined) return places[0] === undefined ? NO_LANE : afterOthers(whyNotAgain(places[0]))
     return {
       pack: { place, memo, withdrawals: [], payments: [], most },
       isNew: true,
@@ -125,6 +125,9 @@ export class Packs {
 }
 
 const afterOthers = (detail: string) => deferred({ code: 'IN_FLIGHT_LIMIT', detail })
+
+const whyNotAgain = ({ lane, sequence }: Place) =>
+  `its earlier transaction had number ${sequence} of ${lane}: that is in use, or nothing proves that it paid nothing`
 
 const tooSmallToOpen = (amount: string): string | undefined =>
   stroops(amount) < ACCOUNT_MINIMUM

@@ -13,13 +13,14 @@ import {
   keysOf,
   spendableOf,
   stroops,
+  whyNoSigner,
   type StellarChain,
 } from './chain.ts'
 import { judge, tokenFault, type Judged, type NotSigned } from './destinations.ts'
 import { accountIn, isOurs, paymentsIn, signPayments, type Place, type StellarPayment } from './envelope.ts'
 import type { StellarAccount } from './horizon.ts'
 import { NO_LANE, Packs, type Earlier, type Pack } from './packs.ts'
-import { hasFailed, provenUserOf, VALID_SECONDS } from './status.ts'
+import { hasFailed, hasPassed, provenUserOf, VALID_SECONDS } from './status.ts'
 import { whyBlocked } from './unknown-spends.ts'
 
 /** The base fees of a wrapped payment: one for its operation, one for the wrapping, which others of its transaction share. */
@@ -144,6 +145,8 @@ async function openWallet(tx: Transaction, chain: StellarChain): Promise<OpenWal
   const wallet = await findAccount(chain, chain.address)
   if (wallet === undefined)
     return { code: 'HOT_WALLET_SHORT', detail: `the account ${chain.address} does not exist yet` }
+  const noSigner = whyNoSigner(chain, wallet)
+  if (noSigner !== undefined) return { code: 'NO_SIGNING_KEY', detail: noSigner }
   const left = new Map(
     [...chain.assets].map(([symbol, asset]) => [symbol, spendableOf(wallet, asset)] as const),
   )
@@ -171,23 +174,29 @@ async function openTransactions(tx: Transaction) {
   )
 }
 
-/** The free lanes that exist, with their next numbers: the hot wallet itself, and its channel accounts. */
+/**
+ * The channel accounts of the key that signs, and the hot wallet, where that is its own key: of another signer's, others may have
+ * used the numbers.
+ */
+function lanesOf(chain: StellarChain): string[] {
+  const { signer, lanes } = keysOf(chain)
+  const own = signer.publicKey() === chain.address ? [chain.address] : []
+  return [...lanes.map((key) => key.publicKey()), ...own]
+}
+
+/** The free lanes that exist, with their next numbers. */
 async function placesOf(
   chain: StellarChain,
   wallet: StellarAccount,
   busy: ReadonlySet<string>,
 ): Promise<Place[]> {
   const next = (lane: string, { sequence }: StellarAccount) => ({ lane, sequence: BigInt(sequence) + 1n })
-  const channels = await Promise.all(
-    keysOf(chain)
-      .lanes.map((key) => key.publicKey())
+  const free = await Promise.all(
+    lanesOf(chain)
       .filter((lane) => !busy.has(lane))
-      .map(async (lane) => [lane, await findAccount(chain, lane)] as const),
+      .map(async (lane) => [lane, lane === chain.address ? wallet : await findAccount(chain, lane)] as const),
   )
-  return [
-    ...channels.flatMap(([lane, account]) => (account === undefined ? [] : next(lane, account))),
-    ...(busy.has(chain.address) ? [] : [next(chain.address, wallet)]),
-  ]
+  return free.flatMap(([lane, account]) => (account === undefined ? [] : next(lane, account)))
 }
 
 /**
@@ -203,11 +212,15 @@ async function signedEarlier(
   const ids = withdrawals.map(({ transfer_id }) => transfer_id)
   const earlier = new Map<string, Earlier>()
   const signed = await selectPaying(tx, 'STELLAR', ids)
-  for (const { raw_transaction, transfer_ids } of signed) {
+  const own = lanesOf(chain)
+  for (const { transfer_ids, ...transaction } of signed) {
+    const { raw_transaction } = transaction
     if (!isOurs(raw_transaction)) continue
     const { lane, sequence } = paymentsIn(raw_transaction)
     const user = await provenUserOf(chain, { lane, sequence })
     const isPaid = user !== undefined && !(await hasFailed(chain, user))
+    // A former key's lanes give no number again: there, two Horizons must say that the time has passed.
+    if (user === undefined && !own.includes(lane) && (await hasPassed(chain, transaction))) continue
     for (const id of transfer_ids) {
       const isItself = signed.some((one) => one.crypto_tx_hash === user && one.transfer_ids.includes(id))
       const { places, times } = earlier.get(id) ?? { places: [], times: 0 }

@@ -5,6 +5,7 @@ import type {
   EndedTransaction,
   NonceEnd,
   PaymentStatus,
+  SignedTransaction,
 } from '../../src/networks/network.ts'
 import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
@@ -256,7 +257,7 @@ type Standing = { user: string | undefined } | { passed: string } | { why: strin
 
 async function standingOf(
   chain: StellarChain,
-  { raw_transaction, crypto_tx_hash }: BroadcastWithdrawal,
+  { raw_transaction, crypto_tx_hash }: SignedTransaction,
 ): Promise<Standing> {
   if (!isOurs(raw_transaction)) return undefined
   const { lane, sequence, maxTime } = paymentsIn(raw_transaction)
@@ -307,6 +308,17 @@ async function endOf(
 export async function hasFailed(chain: StellarChain, hash: string): Promise<boolean> {
   const made = await findMade(chain, hash)
   return made?.record.successful === false && (await doubtOfFailure(chain, made)) === undefined
+}
+
+/** Whether both Horizons say that the time of bytes has passed with their number unused; in a sandbox, one suffices. */
+export async function hasPassed(chain: StellarChain, signed: SignedTransaction): Promise<boolean> {
+  const { horizon, second, mode } = chain
+  if (second === undefined && mode === 'live') return false
+  for (const each of [horizon, second ?? horizon]) {
+    const standing = await standingOf({ ...chain, horizon: each }, signed)
+    if (standing === undefined || !('passed' in standing)) return false
+  }
+  return true
 }
 
 /** Most pages of a lane's transactions that are looked through, the newest first. */
