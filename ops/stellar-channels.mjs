@@ -1,12 +1,13 @@
 // Makes the channel accounts of STELLAR that are missing (docs/guides/networks-stellar.md), sponsored by the hot wallet:
 //   STELLAR_SEED=S... node ops/stellar-channels.mjs <horizon> [lanes] [passphrase]
+// STELLAR_ACCOUNT=G... is the hot wallet's account where the seed is another signer's.
 // Afterwards: bursar wallet acknowledge --network STELLAR --tx-hash <hash>
 import { createHmac } from 'node:crypto'
 import { Account, Keypair, Networks, Operation, TransactionBuilder } from '@stellar/stellar-base'
 
 const [horizon, lanes = '8', networkPassphrase = Networks.TESTNET] = process.argv.slice(2)
 const hotWallet = Keypair.fromSecret(process.env.STELLAR_SEED ?? '')
-const source = hotWallet.publicKey()
+const source = process.env.STELLAR_ACCOUNT ?? hotWallet.publicKey()
 /** @returns {Promise<{ sequence: string } | undefined>} */
 const ask = async (path) => {
   const reply = await fetch(horizon + path)

@@ -83,6 +83,8 @@ export async function startStellarModel() {
   let accounts = new Map<string, Holder>()
   let queue: (Transaction | FeeBumpTransaction)[] = []
   const made: Made[] = []
+  /** The operations that a ledger takes. */
+  const capacity = { operations: 1000 }
   const clock = { ledger: 1000, closedAt: Math.floor(Date.now() / 1000) }
   /** What a lying, lagging or silent Horizon does instead of answering; undefined: it tells the truth. */
   let lie: (method: string, path: string) => { status: number; body: unknown } | undefined = () => undefined
@@ -439,6 +441,8 @@ export async function startStellarModel() {
           history_latest_ledger_closed_at: new Date(clock.closedAt * 1000).toISOString(),
         },
       }
+    if (kind === 'ledgers')
+      return { status: 200, body: { _embedded: { records: [{ max_tx_set_size: capacity.operations }] } } }
     if (kind === 'fee_stats')
       return { status: 200, body: { last_ledger_base_fee: '100', fee_charged: { p50: '100' } } }
     if (kind === 'accounts' && list === undefined) {
@@ -490,8 +494,14 @@ export async function startStellarModel() {
   function close(seconds = 5): void {
     clock.ledger += 1
     clock.closedAt += seconds
-    const waiting = queue
-    queue = []
+    let left = capacity.operations
+    const waiting = queue.filter((one) => {
+      const operations = innerOf(one).operations.length + (one instanceof FeeBumpTransaction ? 1 : 0)
+      if (operations > left) return false
+      left -= operations
+      return true
+    })
+    queue = queue.filter((one) => !waiting.includes(one))
     for (const [order, one] of waiting.entries()) apply(one, order + 1)
   }
 
@@ -510,6 +520,7 @@ export async function startStellarModel() {
     passphrase: PASSPHRASE,
     requests,
     clock,
+    capacity,
     close,
     drop: () => void (queue = []),
     made: () => made,

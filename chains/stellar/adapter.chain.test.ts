@@ -690,6 +690,17 @@ test('45 queued withdrawals are paid once each, nine in each ledger with eight c
   await requireAgreement(wallet, [customer])
 })
 
+test('on a network of small ledgers, transactions have as few payments as fit', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet({ lanes: 2 })]
+  model.capacity.operations = 20
+  const orders: Transfer[] = []
+  for (let index = 0; index < 20; index++) orders.push(await withdraw(customer, 'XLM', '1'))
+  await settleAll(wallet)
+  for (const order of orders) expect(paymentsTo(order.destination_address!)).toHaveLength(1)
+  expect(model.made()).toHaveLength(3)
+  await requireAgreement(wallet, [customer])
+})
+
 test('withdrawals that must wait leave the lanes to later ones', async () => {
   const [customer, other, wallet] = [
     await newCustomer(service),

@@ -104,20 +104,23 @@ export function horizon(url: string, passphrase: string): Horizon {
   const seen = { ledger: -1, isFirst: true, at: 0 }
 
   async function ask(path: string, init: RequestInit = {}): Promise<{ reply: Response; body: unknown }> {
-    try {
-      const reply = await fetch(base + path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
-      const chunks: Uint8Array[] = []
-      let bytes = 0
-      for await (const chunk of reply.body ?? []) {
-        bytes += (chunk as Uint8Array).length
-        if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large')
-        chunks.push(chunk as Uint8Array)
+    for (let attempt = 1; ; attempt++)
+      try {
+        const reply = await fetch(base + path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
+        const chunks: Uint8Array[] = []
+        let bytes = 0
+        for await (const chunk of reply.body ?? []) {
+          bytes += (chunk as Uint8Array).length
+          if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large')
+          chunks.push(chunk as Uint8Array)
+        }
+        return { reply, body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown }
+      } catch (error) {
+        const { cause, name } = error as Error & { cause?: { code?: string } }
+        // Horizon closes a connection that was idle for five seconds, maybe as the next request is on its way.
+        if (attempt === 1 && init.method === undefined && cause?.code === 'UND_ERR_SOCKET') continue
+        throw new NodeFailure(`Horizon does not answer: ${cause?.code ?? name}`)
       }
-      return { reply, body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown }
-    } catch (error) {
-      const { cause, name } = error as Error & { cause?: { code?: string } }
-      throw new NodeFailure(`Horizon does not answer: ${cause?.code ?? name}`)
-    }
   }
   const refusal = (path: string, status: number, body: unknown) => {
     const { title, detail, extras, tx_status, error_result_xdr } = Object(body) as Record<string, string>
@@ -147,6 +150,8 @@ export function horizon(url: string, passphrase: string): Horizon {
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
         body: new URLSearchParams({ tx: envelope }).toString(),
       })
+      if (reply.status === 404)
+        throw new NodeFailure('Horizon has no POST /transactions_async, which 2.31 and later have')
       // 409: it has these bytes.
       if (!reply.ok && reply.status !== 409) throw refusal(path, reply.status, body)
     },

@@ -43,13 +43,15 @@ interface Found {
 export class Packs {
   readonly #packs: Pack[] = []
   readonly #free: Place[]
+  readonly #most: number
   /** By account and asset, what is on its way there. */
   readonly #coming = new Map<string, bigint>()
   /** The accounts that a payment creates, and the pack that it is in; undefined: it is under way. */
   readonly #created = new Map<string, Pack | undefined>()
 
-  constructor(free: readonly Place[], open: readonly StellarPayment[]) {
+  constructor(free: readonly Place[], open: readonly StellarPayment[], most: number) {
     this.#free = [...free]
+    this.#most = most
     for (const payment of open) this.#count(payment, undefined)
   }
 
@@ -87,7 +89,7 @@ export class Packs {
       return afterOthers(`payments under way fill the trustline of ${account}`)
     const payment = { destination, asset, amount, creates: isMissing && !isCreated }
     const memo = withdrawal.memo ?? undefined
-    const most = Math.max(1, PAYMENTS_MAX >> times)
+    const most = Math.max(1, this.#most >> times)
     const fits = (place: Place) => places.every((one) => isSamePlace(one, place))
     const open = isCreated ? [this.#created.get(account)].filter((one) => one !== undefined) : this.#packs
     const pack = open.find(

@@ -19,7 +19,7 @@ import {
 import { judge, tokenFault, type Judged, type NotSigned } from './destinations.ts'
 import { accountIn, isOurs, paymentsIn, signPayments, type Place, type StellarPayment } from './envelope.ts'
 import type { StellarAccount } from './horizon.ts'
-import { NO_LANE, Packs, type Earlier, type Pack } from './packs.ts'
+import { NO_LANE, Packs, PAYMENTS_MAX, type Earlier, type Pack } from './packs.ts'
 import { hasFailed, hasPassed, provenUserOf, VALID_SECONDS } from './status.ts'
 import { whyBlocked } from './unknown-spends.ts'
 
@@ -35,6 +35,13 @@ async function feeNow({ horizon }: StellarChain): Promise<bigint> {
   const stats = await horizon.find<Stats>('/fee_stats')
   const [base, half] = [BigInt(stats!.last_ledger_base_fee), BigInt(stats!.fee_charged.p50)]
   return base > half ? base : half
+}
+
+/** The most payments of a transaction: half of a ledger's operations, of which the test network has a hundred. */
+async function paymentsAtOnce({ horizon }: StellarChain): Promise<number> {
+  const [newest] = await horizon.records<{ max_tx_set_size: number }>('/ledgers?order=desc&limit=1')
+  const half = Math.floor((newest?.max_tx_set_size ?? 0) / 2) - 1
+  return Math.min(PAYMENTS_MAX, Math.max(1, half))
 }
 
 /** The network fee of a withdrawal now. Throws DestinationRefused for a destination that cannot take the asset. */
@@ -65,14 +72,14 @@ export async function sign(
   const { signer, lanes } = keysOf(chain)
   const opened = await openWallet(tx, chain)
   if ('code' in opened) return withdrawals.map(() => deferred(opened))
-  const { wallet, left, places, closedAt, open } = opened
+  const { wallet, left, places, closedAt, open, most } = opened
   if (places.length === 0) return withdrawals.map(() => NO_LANE)
   const before = await signedEarlier(tx, chain, withdrawals)
   const owed = await owedOn(tx, 'STELLAR', chain.withdrawals, withdrawals)
   const judged = new Map<Withdrawal, Judged>()
   /** Those that are neither refused nor deferred, in packs, where the others are decided. */
   const decide = () => {
-    const [money, packs] = [moneyOf(new Map(left), chain.feeCeiling * FEES), new Packs(places, open)]
+    const [money, packs] = [moneyOf(new Map(left), chain.feeCeiling * FEES), new Packs(places, open, most)]
     return inOrder<Pack | NotSigned>(withdrawals, (withdrawal) => {
       const verdict = judged.get(withdrawal)
       if (verdict !== undefined && 'outcome' in verdict) return verdict
@@ -122,6 +129,8 @@ interface OpenWallet {
   /** By symbol: what it can pay beyond its reserve and what is under way, in stroops. */
   left: Map<string, bigint>
   places: Place[]
+  /** The most payments of a transaction. */
+  most: number
   /** The payments under way. */
   open: StellarPayment[]
   /** When the newest ledger closed, in seconds. */
@@ -156,7 +165,8 @@ async function openWallet(tx: Transaction, chain: StellarChain): Promise<OpenWal
     for (const { asset, amount } of payments) deduct(left, symbolOf.get(asset) ?? '', stroops(amount))
   }
   const places = await placesOf(chain, wallet, new Set(open.map(({ lane }) => lane)))
-  return { wallet, left, places, closedAt, open: open.flatMap(({ payments }) => payments) }
+  const most = await paymentsAtOnce(chain)
+  return { wallet, left, places, closedAt, most, open: open.flatMap(({ payments }) => payments) }
 }
 
 /** A payment may cost `feeMax`. */
