@@ -26,6 +26,7 @@ import type { Networks } from '../../src/networks/network.ts'
 import { stellarAdapter } from './adapter.ts'
 import { openChain, requireReady, type StellarConfig } from './chain.ts'
 import { accountIn, innerOf, laneKeys, muxed, paymentsIn } from './envelope.ts'
+import { horizon } from './horizon.ts'
 import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
 const ISSUER = newAccount()
@@ -608,6 +609,21 @@ test('another signer takes over the hot wallet: its address stays, and what the 
     expect(paymentsTo(one.destination_address!, one.asset === 'XLM' ? 'native' : TOKEN)).toHaveLength(1)
   await requireAgreement(rotated, [customer])
   second.close()
+})
+
+test('a question on a connection that Horizon has just closed is asked again, a submission is not', async () => {
+  await newWallet()
+  let asked = 0
+  const server = createServer((request, reply) => {
+    if (asked++ % 2 === 0) return void request.socket.destroy()
+    reply.end(JSON.stringify(model.truth('GET', request.url!).body))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const flaky = horizon(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, model.passphrase)
+  expect(await flaky.root()).toMatchObject({ history_latest_ledger: model.clock.ledger })
+  await expect(flaky.submit('')).rejects.toThrow('does not answer')
+  expect(asked).toBe(3)
+  server.close()
 })
 
 test('the clock of the worker itself does not matter', async () => {
