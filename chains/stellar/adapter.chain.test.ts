@@ -482,6 +482,29 @@ test('a Horizon that hides a payment whose time passed has it signed anew, and n
   await requireAgreement(wallet, [customer])
 })
 
+test('one Horizon that hides a payment, and then its destination, refunds nothing', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet()]
+  const order = await withdraw(customer, 'PYUSD', '1')
+  await step(wallet)
+  const { lane, sequence } = paymentsIn((await codeOf(order)).raw_transaction!)
+  model.close(400)
+  const liar = await secondHorizon((path, body) => {
+    if (path.startsWith('/transactions/')) return undefined
+    if (path.includes('/transactions?') || path === `/accounts/${order.destination_address}`)
+      return body.replace(/(balances|records)":\[.*\]/, '$1":[]')
+    return path === `/accounts/${lane}` ? body.replace(String(sequence), String(sequence - 1n)) : body
+  })
+  const adapter = stellarAdapter({ ...wallet.config, horizonUrl: liar.url }, service.db)
+  for (let round = 1; round <= 3; round++) await step({ networks: new Map([['STELLAR', adapter]]) })
+  expect(await codeOf(order)).toMatchObject({ state: 'HELD', waiting_code: 'IN_FLIGHT_LIMIT' })
+  liar.close()
+  await step(wallet)
+  await markWithdrawalPaid(service.db, wallet.networks, order.id, model.made()[0]!.inner, TEST_ORIGIN)
+  await settleAll(wallet)
+  expect(await readTransfer(customer, order)).toMatchObject({ status: 'COMPLETED' })
+  await requireAgreement(wallet, [customer])
+})
+
 test('a payment whose record Horizon garbles waits alone', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   // One with a memo is alone in its transaction.
@@ -803,12 +826,16 @@ test('a time bound that passed is no proof once the lane has moved: the payment 
 // ---------------------------------------------------------------------------------------------- deposits
 
 /** A second Horizon, which answers as this function changes the model's answers. */
-async function secondHorizon(told: (path: string, body: string) => string) {
+async function secondHorizon(told: (path: string, body: string) => string | undefined) {
   const server = createServer((request, reply) => {
     void fetch(model.url + request.url!).then(async (answer) => {
       const ledger = answer.headers.get('latest-ledger')!
-      reply.writeHead(answer.status, { 'content-type': 'application/json', 'latest-ledger': ledger })
-      reply.end(told(request.url!, await answer.text()))
+      const said = told(request.url!, await answer.text())
+      reply.writeHead(said === undefined ? 404 : answer.status, {
+        'content-type': 'application/json',
+        'latest-ledger': ledger,
+      })
+      reply.end(said ?? '{}')
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

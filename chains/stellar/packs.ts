@@ -27,6 +27,8 @@ export const NO_LANE = deferred({
 export interface Earlier {
   places: Place[]
   times: number
+  /** It may have been paid for all that two Horizons say. Refused now, it would be refunded, too. */
+  mayBePaid: boolean
 }
 
 /** A place for a payment, which `add` gives it. */
@@ -103,7 +105,7 @@ export class Packs {
     if (pack !== undefined) return { pack, isNew: false, most, withdrawal, payment }
     if (isCreated) return afterOthers(`a payment under way creates the account ${account}`)
     const place = this.#free.find(fits)
-    if (place === undefined) return places[0] === undefined ? NO_LANE : afterOthers(whyNotAgain(places[0]))
+    if (place === undefined) return places[0] === undefined ? NO_LANE : notAgain(places[0])
     return {
       pack: { place, memo, withdrawals: [], payments: [], most },
       isNew: true,
@@ -128,8 +130,11 @@ export class Packs {
 
 const afterOthers = (detail: string) => deferred({ code: 'IN_FLIGHT_LIMIT', detail })
 
-const whyNotAgain = ({ lane, sequence }: Place) =>
-  `its earlier transaction had number ${sequence} of ${lane}: that is in use, or nothing proves that it paid nothing`
+/** It can neither be signed with another number nor be refunded. */
+export const notAgain = ({ lane, sequence }: Place) =>
+  afterOthers(
+    `its earlier transaction had number ${sequence} of ${lane}: that is in use, or nothing proves that it paid nothing`,
+  )
 
 const tooSmallToOpen = (amount: string): string | undefined =>
   stroops(amount) < ACCOUNT_MINIMUM

@@ -19,7 +19,7 @@ import {
 import { judge, tokenFault, type Judged, type NotSigned } from './destinations.ts'
 import { accountIn, isOurs, paymentsIn, signPayments, type Place, type StellarPayment } from './envelope.ts'
 import type { StellarAccount } from './horizon.ts'
-import { NO_LANE, Packs, PAYMENTS_MAX, type Earlier, type Pack } from './packs.ts'
+import { NO_LANE, notAgain, Packs, PAYMENTS_MAX, type Earlier, type Pack } from './packs.ts'
 import { hasFailed, hasPassed, provenUserOf, VALID_SECONDS } from './status.ts'
 import { whyBlocked } from './unknown-spends.ts'
 
@@ -82,10 +82,11 @@ export async function sign(
     const [money, packs] = [moneyOf(new Map(left), chain.feeCeiling * FEES), new Packs(places, open, most)]
     return inOrder<Pack | NotSigned>(withdrawals, (withdrawal) => {
       const verdict = judged.get(withdrawal)
-      if (verdict !== undefined && 'outcome' in verdict) return verdict
-      const earlier = before.get(withdrawal.transfer_id) ?? { places: [], times: 0 }
-      const found = packs.find(chain, withdrawal, verdict, earlier)
-      if ('outcome' in found) return found
+      const earlier = before.get(withdrawal.transfer_id) ?? NEVER
+      const isJudged = verdict !== undefined && 'outcome' in verdict
+      const found = isJudged ? verdict : packs.find(chain, withdrawal, verdict, earlier)
+      if ('outcome' in found)
+        return found.outcome === 'REFUSED' && earlier.mayBePaid ? notAgain(earlier.places[0]!) : found
       const fee = found.isNew ? chain.feeCeiling * FEES : chain.feeCeiling
       const short = payFrom(money, owed, withdrawal, fee)
       return short === undefined ? packs.add(found) : deferred(short)
@@ -120,6 +121,8 @@ export async function sign(
     return { outcome: 'SIGNED', ...signed.get(decision)!, crypto_tx_index, payments }
   })
 }
+
+const NEVER: Earlier = { places: [], times: 0, mayBePaid: false }
 
 /** How many destinations Horizon is asked about at a time. */
 const ASKED_AT_ONCE = 20
@@ -229,13 +232,18 @@ async function signedEarlier(
     const { lane, sequence } = paymentsIn(raw_transaction)
     const user = await provenUserOf(chain, { lane, sequence })
     const isPaid = user !== undefined && !(await hasFailed(chain, user))
-    // A former key's lanes give no number again: there, two Horizons must say that the time has passed.
-    if (user === undefined && !own.includes(lane) && (await hasPassed(chain, transaction))) continue
+    const hasEnded = user === undefined && (await hasPassed(chain, transaction))
     for (const id of transfer_ids) {
       const isItself = signed.some((one) => one.crypto_tx_hash === user && one.transfer_ids.includes(id))
-      const { places, times } = earlier.get(id) ?? { places: [], times: 0 }
+      const { places, times, mayBePaid } = earlier.get(id) ?? NEVER
       const isProven = user !== undefined && !(isItself && isPaid)
-      earlier.set(id, { places: isProven ? places : [...places, { lane, sequence }], times: times + 1 })
+      // A former key's lanes give no number again: there, the word of two Horizons must do.
+      const isFree = isProven || (hasEnded && !own.includes(lane))
+      earlier.set(id, {
+        places: isFree ? places : [...places, { lane, sequence }],
+        times: times + 1,
+        mayBePaid: mayBePaid || !(isProven || hasEnded),
+      })
     }
   }
   return earlier
