@@ -27,8 +27,6 @@ export const NO_LANE = deferred({
 export interface Earlier {
   places: Place[]
   times: number
-  /** It may have been paid for all that two Horizons say. Refused now, it would be refunded, too. */
-  mayBePaid: boolean
 }
 
 /** A place for a payment, which `add` gives it. */
@@ -130,8 +128,7 @@ export class Packs {
 
 const afterOthers = (detail: string) => deferred({ code: 'IN_FLIGHT_LIMIT', detail })
 
-/** It can neither be signed with another number nor be refunded. */
-export const notAgain = ({ lane, sequence }: Place) =>
+const notAgain = ({ lane, sequence }: Place) =>
   afterOthers(
     `its earlier transaction had number ${sequence} of ${lane}: that is in use, or nothing proves that it paid nothing`,
   )

@@ -19,7 +19,7 @@ import {
 import { judge, tokenFault, type Judged, type NotSigned } from './destinations.ts'
 import { accountIn, isOurs, paymentsIn, signPayments, type Place, type StellarPayment } from './envelope.ts'
 import type { StellarAccount } from './horizon.ts'
-import { NO_LANE, notAgain, Packs, PAYMENTS_MAX, type Earlier, type Pack } from './packs.ts'
+import { NO_LANE, Packs, PAYMENTS_MAX, type Earlier, type Pack } from './packs.ts'
 import { hasFailed, hasPassed, provenUserOf, VALID_SECONDS } from './status.ts'
 import { whyBlocked } from './unknown-spends.ts'
 
@@ -82,11 +82,9 @@ export async function sign(
     const [money, packs] = [moneyOf(new Map(left), chain.feeCeiling * FEES), new Packs(places, open, most)]
     return inOrder<Pack | NotSigned>(withdrawals, (withdrawal) => {
       const verdict = judged.get(withdrawal)
-      const earlier = before.get(withdrawal.transfer_id) ?? NEVER
-      const isJudged = verdict !== undefined && 'outcome' in verdict
-      const found = isJudged ? verdict : packs.find(chain, withdrawal, verdict, earlier)
-      if ('outcome' in found)
-        return found.outcome === 'REFUSED' && earlier.mayBePaid ? notAgain(earlier.places[0]!) : found
+      if (verdict !== undefined && 'outcome' in verdict) return verdict
+      const found = packs.find(chain, withdrawal, verdict, before.get(withdrawal.transfer_id) ?? NEVER)
+      if ('outcome' in found) return found
       const fee = found.isNew ? chain.feeCeiling * FEES : chain.feeCeiling
       const short = payFrom(money, owed, withdrawal, fee)
       return short === undefined ? packs.add(found) : deferred(short)
@@ -122,7 +120,7 @@ export async function sign(
   })
 }
 
-const NEVER: Earlier = { places: [], times: 0, mayBePaid: false }
+const NEVER: Earlier = { places: [], times: 0 }
 
 /** How many destinations Horizon is asked about at a time. */
 const ASKED_AT_ONCE = 20
@@ -232,18 +230,13 @@ async function signedEarlier(
     const { lane, sequence } = paymentsIn(raw_transaction)
     const user = await provenUserOf(chain, { lane, sequence })
     const isPaid = user !== undefined && !(await hasFailed(chain, user))
-    const hasEnded = user === undefined && (await hasPassed(chain, transaction))
+    // A former key's lanes give no number again: there, the word of two Horizons must do.
+    if (user === undefined && !own.includes(lane) && (await hasPassed(chain, transaction))) continue
     for (const id of transfer_ids) {
       const isItself = signed.some((one) => one.crypto_tx_hash === user && one.transfer_ids.includes(id))
-      const { places, times, mayBePaid } = earlier.get(id) ?? NEVER
+      const { places, times } = earlier.get(id) ?? NEVER
       const isProven = user !== undefined && !(isItself && isPaid)
-      // A former key's lanes give no number again: there, the word of two Horizons must do.
-      const isFree = isProven || (hasEnded && !own.includes(lane))
-      earlier.set(id, {
-        places: isFree ? places : [...places, { lane, sequence }],
-        times: times + 1,
-        mayBePaid: mayBePaid || !(isProven || hasEnded),
-      })
+      earlier.set(id, { places: isProven ? places : [...places, { lane, sequence }], times: times + 1 })
     }
   }
   return earlier

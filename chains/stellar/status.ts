@@ -77,7 +77,7 @@ export async function checkStatus(
     const ended = failed && endOfFailed(chain, withdrawal, failed, made, await doubt(failed.hash, failed))
     if (ended !== undefined) return ended
     const end = await endOf(chain, withdrawal, await standing(withdrawal.crypto_tx_hash, withdrawal))
-    if (end?.state === 'VOID' || end?.reason.code === 'NONCE_USED') return end
+    if (end !== undefined) return end
     // Until some ledgers have passed, it waits in the node's queue. After that, the same bytes again harm nothing.
     const waited = newest.closedAt - (kept.maxTime - VALID_SECONDS)
     return { state: waited < QUEUE_SECONDS ? 'PENDING' : 'UNKNOWN' }
@@ -286,7 +286,16 @@ async function endOf(
 ): Promise<NonceEnd | undefined> {
   if (standing === undefined) return undefined
   if ('why' in standing) return mayBeMined(standing.why)
-  if ('passed' in standing) return { state: 'VOID', usedBy: standing.passed }
+  if ('passed' in standing) {
+    // What is void may be refused or cancelled, and refunded: by one Horizon's false word, it would be paid, too.
+    const reason = await doubtOf(chain, 'Horizon says that its time has passed', (horizon) =>
+      standingOf({ ...chain, horizon }, withdrawal).then((there) =>
+        there !== undefined && 'passed' in there ? undefined : { waits: 'does not show that yet' },
+      ),
+    )
+    if (reason !== undefined) return { state: 'UNRESOLVED', reason, mayBeMined: true }
+    return { state: 'VOID', usedBy: standing.passed }
+  }
   const { user } = standing
   const isOwn = [withdrawal.crypto_tx_hash, ...withdrawal.replaced].some((hash) => hash === user)
   if (user !== undefined && !isOwn) return { state: 'VOID', usedBy: user }
