@@ -17,7 +17,7 @@ import {
 import { formatAmount, parseAmount } from '../src/contract/assets/amount.ts'
 
 /**
- * A MODEL of Stellar behind a server with the shape of Horizon. No node of Stellar can be run here, so the tests of the adapter
+ * A MODEL of Stellar behind a server with the shape of Horizon. No node of Stellar runs in the tests, so those of the adapter
  * prove what they prove against this: signatures, sequence numbers, time bounds, fees and fee bumps, reserves, trustlines and the
  * results of failed transactions, over real XDR. Ledgers close when a test says so.
  */

@@ -1,5 +1,5 @@
 /*
- * Invariants of STELLAR, wherever it fails, against a MODEL of its rules (test/stellar-model.ts: no node of it can be run here):
+ * Invariants of STELLAR, wherever it fails, against a MODEL of its rules (test/stellar-model.ts):
  * 1. each withdrawal is paid once, with the exact amount, or refunded and never paid;
  * 2. the ledger's custody equals what the hot wallet holds, to the stroop;
  * 3. nothing stays in flight;
