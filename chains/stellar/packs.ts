@@ -1,5 +1,5 @@
 import type { Withdrawal } from '../../src/networks/network.ts'
-import { deferred, refusedDestination } from '../../src/networks/waiting.ts'
+import { deferred, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { ACCOUNT_MINIMUM, balanceOf, decimalOf, placeOf, stroops, type StellarChain } from './chain.ts'
 import { roomOf, type NotSigned } from './destinations.ts'
 import { accountIn, type Place, type StellarPayment } from './envelope.ts'
@@ -29,16 +29,6 @@ export interface Earlier {
   times: number
 }
 
-/** A place for a payment, which `add` gives it. */
-interface Found {
-  pack: Pack
-  isNew: boolean
-  /** With how many it may share at most. */
-  most: number
-  withdrawal: Withdrawal
-  payment: StellarPayment
-}
-
 /** The transactions that are put together, each on a free lane. */
 export class Packs {
   readonly #packs: Pack[] = []
@@ -62,13 +52,14 @@ export class Packs {
     if (creates) this.#created.set(account, pack)
   }
 
-  /** The place of a withdrawal: in a transaction with others, or in a new one; or why it has none. */
-  find(
+  /** Puts a withdrawal into a transaction with others, or into a new one, once `pay` finds the money; or says why not. */
+  put(
     chain: StellarChain,
     withdrawal: Withdrawal,
     judged: { account: StellarAccount | undefined } | undefined,
     { places, times }: Earlier,
-  ): Found | NotSigned {
+    pay: (isNew: boolean) => WaitingReason | undefined,
+  ): Pack | NotSigned {
     const { destination_address: destination, amount } = withdrawal
     const asset = chain.assets.get(withdrawal.asset)!
     const { account, id } = accountIn(destination)
@@ -100,29 +91,22 @@ export class Packs {
         one.payments.length < Math.min(one.most, most) &&
         placeOf(chain, { ...one.place, maxTime: 0n, ...one }, withdrawal) < 0,
     )
-    if (pack !== undefined) return { pack, isNew: false, most, withdrawal, payment }
-    if (isCreated) return afterOthers(`a payment under way creates the account ${account}`)
-    const place = this.#free.find(fits)
+    if (pack === undefined && isCreated)
+      return afterOthers(`a payment under way creates the account ${account}`)
+    const place = pack?.place ?? this.#free.find(fits)
     if (place === undefined) return places[0] === undefined ? NO_LANE : notAgain(places[0])
-    return {
-      pack: { place, memo, withdrawals: [], payments: [], most },
-      isNew: true,
-      most,
-      withdrawal,
-      payment,
+    const short = pay(pack === undefined)
+    if (short !== undefined) return deferred(short)
+    const into = pack ?? { place, memo, withdrawals: [], payments: [], most }
+    if (pack === undefined) {
+      this.#packs.push(into)
+      this.#free.splice(this.#free.indexOf(place), 1)
     }
-  }
-
-  add({ pack, isNew, most, withdrawal, payment }: Found): Pack {
-    if (isNew) {
-      this.#packs.push(pack)
-      this.#free.splice(this.#free.indexOf(pack.place), 1)
-    }
-    pack.withdrawals.push(withdrawal)
-    pack.payments.push(payment)
-    pack.most = Math.min(pack.most, most)
-    this.#count(payment, pack)
-    return pack
+    into.withdrawals.push(withdrawal)
+    into.payments.push(payment)
+    into.most = Math.min(into.most, most)
+    this.#count(payment, into)
+    return into
   }
 }
 

@@ -83,11 +83,10 @@ export async function sign(
     return inOrder<Pack | NotSigned>(withdrawals, (withdrawal) => {
       const verdict = judged.get(withdrawal)
       if (verdict !== undefined && 'outcome' in verdict) return verdict
-      const found = packs.find(chain, withdrawal, verdict, before.get(withdrawal.transfer_id) ?? NEVER)
-      if ('outcome' in found) return found
-      const fee = found.isNew ? chain.feeCeiling * FEES : chain.feeCeiling
-      const short = payFrom(money, owed, withdrawal, fee)
-      return short === undefined ? packs.add(found) : deferred(short)
+      const earlier = before.get(withdrawal.transfer_id) ?? NEVER
+      return packs.put(chain, withdrawal, verdict, earlier, (isNew) =>
+        payFrom(money, owed, withdrawal, isNew ? chain.feeCeiling * FEES : chain.feeCeiling),
+      )
     })
   }
   // Those that would be signed are asked about. Where one of them must not be, others take its place.

@@ -14,6 +14,7 @@ import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { reasonOfFailure, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { partOf } from '../kit/fee-share.ts'
 import { mayBeMined } from '../kit/nonce-used.ts'
+import { once } from '../kit/once.ts'
 import { doubtOf } from '../kit/second-word.ts'
 import { decimalOf, GAS_ASSET, placeOf, type StellarChain } from './chain.ts'
 import { innerOf, isOurs, paymentsIn, type Place, type StellarTransaction } from './envelope.ts'
@@ -38,16 +39,6 @@ export async function broadcast(
     ),
   )
   return Promise.all(withdrawals.map((withdrawal) => submitted(withdrawal.crypto_tx_hash, withdrawal)))
-}
-
-/** Asks once for each key: the withdrawals of a transaction share its answers. */
-function once<Of, T>(ask: (of: Of) => Promise<T>): (key: string, of: Of) => Promise<T> {
-  const asked = new Map<string, Promise<T>>()
-  return (key, of) => {
-    const answer = asked.get(key) ?? ask(of)
-    asked.set(key, answer)
-    return answer
-  }
 }
 
 /** How far the transaction of each withdrawal is, each judged alone. */
@@ -288,11 +279,7 @@ async function endOf(
   if ('why' in standing) return mayBeMined(standing.why)
   if ('passed' in standing) {
     // What is void may be refused or cancelled, and refunded: by one Horizon's false word, it would be paid, too.
-    const reason = await doubtOf(chain, 'Horizon says that its time has passed', (horizon) =>
-      standingOf({ ...chain, horizon }, withdrawal).then((there) =>
-        there !== undefined && 'passed' in there ? undefined : { waits: 'does not show that yet' },
-      ),
-    )
+    const reason = await doubtOfTime(chain, withdrawal)
     if (reason !== undefined) return { state: 'UNRESOLVED', reason, mayBeMined: true }
     return { state: 'VOID', usedBy: standing.passed }
   }
@@ -319,16 +306,16 @@ export async function hasFailed(chain: StellarChain, hash: string): Promise<bool
   return made?.record.successful === false && (await doubtOfFailure(chain, made)) === undefined
 }
 
-/** Whether both Horizons say that the time of bytes has passed with their number unused; in a sandbox, one suffices. */
-export async function hasPassed(chain: StellarChain, signed: SignedTransaction): Promise<boolean> {
-  const { horizon, second, mode } = chain
-  if (second === undefined && mode === 'live') return false
-  for (const each of [horizon, second ?? horizon]) {
-    const standing = await standingOf({ ...chain, horizon: each }, signed)
-    if (standing === undefined || !('passed' in standing)) return false
-  }
-  return true
-}
+/** Whether the time of bytes has passed with their number unused, by the word of both Horizons; in a sandbox, one suffices. */
+export const hasPassed = async (chain: StellarChain, signed: SignedTransaction): Promise<boolean> =>
+  isPast(await standingOf(chain, signed)) && (await doubtOfTime(chain, signed)) === undefined
+
+const isPast = (standing: Standing) => standing !== undefined && 'passed' in standing
+
+const doubtOfTime = (chain: StellarChain, signed: SignedTransaction): Promise<WaitingReason | undefined> =>
+  doubtOf(chain, 'Horizon says that its time has passed', async (horizon) =>
+    isPast(await standingOf({ ...chain, horizon }, signed)) ? undefined : { waits: 'does not show that yet' },
+  )
 
 /** Most pages of a lane's transactions that are looked through, the newest first. */
 const PAGES_MAX = 10
