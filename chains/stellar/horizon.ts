@@ -16,7 +16,7 @@ interface Root {
   history_latest_ledger: number
   history_latest_ledger_closed_at: string
 }
-export interface NewestLedger extends Root {
+interface NewestLedger extends Root {
   /** In seconds. */
   closedAt: bigint
   /** For how long this process has seen no newer one; undefined while it has seen one only. By no clock that can be set. */
