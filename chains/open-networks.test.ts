@@ -517,9 +517,10 @@ describe('a fault is reported with its section and field:', () => {
       /^STELLAR.fee_ceiling must be at least 0.00001/,
     ],
     [
-      'an account of another seed',
-      stellar({ hot_wallet_address: OTHER_ACCOUNT }),
-      /^STELLAR.hot_wallet_address is not the address of/,
+      // Whether its key may sign for the account, Horizon says.
+      'another signer of an account without channel accounts',
+      stellar({ hot_wallet_address: OTHER_ACCOUNT, lanes: 0 }),
+      /^STELLAR.lanes must be 1 at least where hot_wallet_key is another signer's$/,
     ],
     [
       'the test network in live mode',

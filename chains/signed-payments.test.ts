@@ -20,7 +20,7 @@ import {
 } from './solana/transaction.ts'
 import type { SignedPayment } from '../src/networks/signed-payment.ts'
 import { disagreementOf } from '../src/networks/signed-payments.ts'
-import { innerOf, muxed, signPayment as signStellar } from './stellar/envelope.ts'
+import { innerOf, muxed, signPayments as signStellar } from './stellar/envelope.ts'
 
 const account = privateKeyToAccount(generatePrivateKey())
 const HERE = addressFromBytes('ETHEREUM', randomBytes(32)) as Hex
@@ -221,12 +221,11 @@ describe('on STELLAR', () => {
       lane: hotWallet.publicKey(),
       sequence: 1n,
       maxTime: 1n,
-      destination: to,
-      asset: `PYUSD:${issuer}`,
-      amount: '1.5',
       memo: 'id:42',
+      payments: [{ destination: to, asset: `PYUSD:${issuer}`, amount: '1.5', creates: false }],
     },
-    { hotWallet, laneKey: hotWallet, passphrase: 'Test', creates: false, feeMax: 100n },
+    { source: hotWallet.publicKey(), fee: 100n, passphrase: 'Test' },
+    { signer: hotWallet, laneKey: undefined },
   )
   const payment = (changes: Partial<SignedPayment> = {}) =>
     paymentOf({

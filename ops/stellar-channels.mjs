@@ -1,12 +1,13 @@
 // Makes the channel accounts of STELLAR that are missing (docs/guides/networks-stellar.md), sponsored by the hot wallet:
 //   STELLAR_SEED=S... node ops/stellar-channels.mjs <horizon> [lanes] [passphrase]
+// STELLAR_ACCOUNT=G... is the hot wallet's account where the seed is another signer's.
 // Afterwards: bursar wallet acknowledge --network STELLAR --tx-hash <hash>
 import { createHmac } from 'node:crypto'
 import { Account, Keypair, Networks, Operation, TransactionBuilder } from '@stellar/stellar-base'
 
 const [horizon, lanes = '8', networkPassphrase = Networks.TESTNET] = process.argv.slice(2)
 const hotWallet = Keypair.fromSecret(process.env.STELLAR_SEED ?? '')
-const source = hotWallet.publicKey()
+const source = process.env.STELLAR_ACCOUNT ?? hotWallet.publicKey()
 /** @returns {Promise<{ sequence: string } | undefined>} */
 const ask = async (path) => {
   const reply = await fetch(horizon + path)
@@ -20,8 +21,10 @@ const built = new TransactionBuilder(new Account(source, wallet.sequence), {
   fee: '10000',
   networkPassphrase,
 })
+/** A transaction has twenty signatures at most. */
+const MADE_MAX = 19
 const missing = []
-for (let index = 1; index <= Number(lanes); index++) {
+for (let index = 1; index <= Number(lanes) && missing.length < MADE_MAX; index++) {
   // As chains/stellar/envelope.ts derives them.
   const seed = createHmac('sha256', hotWallet.rawSecretKey()).update(`bursar channel ${index}`).digest()
   const key = Keypair.fromRawEd25519Seed(seed)
@@ -40,5 +43,6 @@ else {
   const reply = await fetch(`${horizon}/transactions`, { method: 'POST', body })
   const answer = await reply.text()
   if (!reply.ok) throw new Error(answer)
+  if (missing.length === MADE_MAX) console.log('run this again: more may be missing')
   console.log(`made ${missing.length} accounts: ${transaction.hash().toString('hex')}`)
 }

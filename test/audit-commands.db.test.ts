@@ -87,7 +87,15 @@ const API = [
 /** Commands that change nothing themselves: the service's loops and its API's clients do, and record it. */
 const PROGRAMS = ['serve']
 /** Commands of the signer process, which has a journal of its own and no database. */
-const SIGNER = ['signer start', 'signer sign', 'signer open', 'signer allow', 'signer void', 'signer fill']
+const SIGNER = [
+  'signer start',
+  'signer sign',
+  'signer open',
+  'signer allow',
+  'signer void',
+  'signer fill',
+  'signer destination',
+]
 /** Commands that delete the audit log with everything else. */
 const ENDS = ['sandbox reset']
 

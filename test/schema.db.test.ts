@@ -165,6 +165,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '014.do.neutral-names.sql',
       '015.do.lanes-and-blocks.sql',
       '016.do.journal-heads.sql',
+      '017.do.head-of-each-network.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(

@@ -17,7 +17,7 @@ import {
 import { formatAmount, parseAmount } from '../src/contract/assets/amount.ts'
 
 /**
- * A MODEL of Stellar behind a server with the shape of Horizon. No node of Stellar can be run here, so the tests of the adapter
+ * A MODEL of Stellar behind a server with the shape of Horizon. No node of Stellar runs in the tests, so those of the adapter
  * prove what they prove against this: signatures, sequence numbers, time bounds, fees and fee bumps, reserves, trustlines and the
  * results of failed transactions, over real XDR. Ledgers close when a test says so.
  */
@@ -38,6 +38,8 @@ interface Holder {
   data: Record<string, string>
   /** Entries whose reserve another account holds. */
   sponsored: number
+  /** Weights by key; without it, the account's own key signs. */
+  signers?: Map<string, number>
 }
 interface Effect {
   type: string
@@ -81,6 +83,8 @@ export async function startStellarModel() {
   let accounts = new Map<string, Holder>()
   let queue: (Transaction | FeeBumpTransaction)[] = []
   const made: Made[] = []
+  /** The operations that a ledger takes. */
+  const capacity = { operations: 1000 }
   const clock = { ledger: 1000, closedAt: Math.floor(Date.now() / 1000) }
   /** What a lying, lagging or silent Horizon does instead of answering; undefined: it tells the truth. */
   let lie: (method: string, path: string) => { status: number; body: unknown } | undefined = () => undefined
@@ -126,7 +130,12 @@ export async function startStellarModel() {
         const to = extractBaseAddress(one.destination)
         const key = one.asset.toString()
         debit(source, key, stroops(one.amount))
-        credit(to, key, stroops(one.amount))
+        try {
+          credit(to, key, stroops(one.amount))
+        } catch (error) {
+          debit(source, key, -stroops(one.amount))
+          throw error
+        }
         const number = numberOf(one.destination)
         return {
           record: {
@@ -204,9 +213,14 @@ export async function startStellarModel() {
 
   const innerOf = (one: Transaction | FeeBumpTransaction) =>
     one instanceof FeeBumpTransaction ? one.innerTransaction : one
+  const signersOf = (account: string) => accounts.get(account)?.signers ?? new Map([[account, 1]])
   const isSignedBy = (one: Transaction | FeeBumpTransaction, account: string) =>
-    one.signatures.some((signature) =>
-      Keypair.fromPublicKey(account).verify(one.hash(), signature.signature()),
+    [...signersOf(account)].some(
+      ([key, weight]) =>
+        weight > 0 &&
+        one.signatures.some((signature) =>
+          Keypair.fromPublicKey(key).verify(one.hash(), signature.signature()),
+        ),
     )
 
   /** Why a transaction cannot be in the ledger that closes at `at`; undefined where it can. */
@@ -245,11 +259,13 @@ export async function startStellarModel() {
     const token = (BigInt(clock.ledger) << 32n) | (BigInt(order) << 12n)
     const hashes = { inner: inner.hash().toString('hex'), outer: one.hash().toString('hex') }
     const operations: Made['operations'] = []
-    let failure: Refused | undefined
+    // As the network does: the operations after one that fails are tried, too.
+    const results: (Refused | undefined)[] = []
     for (const [index, operation] of inner.operations.entries()) {
       const from = extractBaseAddress(operation.source ?? inner.source)
       try {
         const { record, touches, effects } = make(operation, from)
+        results.push(undefined)
         const id = token + BigInt(index) + 1n
         operations.push({
           token: id,
@@ -266,10 +282,10 @@ export async function startStellarModel() {
         })
       } catch (error) {
         if (!(error instanceof Refused)) throw error
-        failure = error
-        break
+        results.push(error)
       }
     }
+    const failure = results.find((result) => result !== undefined)
     if (failure !== undefined) accounts = before
     const record = {
       id: hashes.outer,
@@ -281,7 +297,7 @@ export async function startStellarModel() {
       fee_account: payer,
       fee_charged: String(fee),
       envelope_xdr: one.toEnvelope().toXDR('base64'),
-      result_xdr: resultOf(inner, isBump, fee, failure),
+      result_xdr: resultOf(inner, isBump, fee, results),
       memo_type: inner.memo.type,
       ...(inner.memo.value !== null && {
         memo:
@@ -304,22 +320,25 @@ export async function startStellarModel() {
     })
   }
 
-  function resultOf(inner: Transaction, isBump: boolean, fee: bigint, failure: Refused | undefined): string {
+  function resultOf(
+    inner: Transaction,
+    isBump: boolean,
+    fee: bigint,
+    results: readonly (Refused | undefined)[],
+  ): string {
     const feeCharged = xdr.Int64.fromString(String(fee))
-    const operation =
-      failure === undefined
-        ? xdr.OperationResult.opInner(xdr.OperationResultTr.payment(xdr.PaymentResult.paymentSuccess()))
-        : xdr.OperationResult.opInner(
-            failure.result === 'payment'
-              ? xdr.OperationResultTr.payment(
-                  (xdr.PaymentResult as never as Record<string, () => xdr.PaymentResult>)[failure.code]!(),
-                )
-              : xdr.OperationResultTr.createAccount(
-                  (xdr.CreateAccountResult as never as Record<string, () => xdr.CreateAccountResult>)[
-                    failure.code
-                  ]!(),
-                ),
-          )
+    const operations = inner.operations.map(({ type }, index) => {
+      const refused = results[index]
+      const isPayment = refused === undefined ? type !== 'createAccount' : refused.result === 'payment'
+      const [of, code] = isPayment
+        ? [xdr.PaymentResult, refused?.code ?? 'paymentSuccess']
+        : [xdr.CreateAccountResult, refused?.code ?? 'createAccountSuccess']
+      const result = (of as never as Record<string, () => never>)[code]!()
+      return xdr.OperationResult.opInner(
+        isPayment ? xdr.OperationResultTr.payment(result) : xdr.OperationResultTr.createAccount(result),
+      )
+    })
+    const failure = results.find((result) => result !== undefined)
     // The classes of XDR have static constructors by the names of their arms, which the types know one by one only.
     /* oxlint-disable typescript/no-explicit-any, typescript/no-unsafe-call, typescript/no-unsafe-member-access, typescript/no-unsafe-assignment, typescript/no-unsafe-argument */
     const x = xdr as any
@@ -327,12 +346,12 @@ export async function startStellarModel() {
     if (!isBump)
       return new x.TransactionResult({
         feeCharged,
-        result: x.TransactionResultResult[arm]([operation]),
+        result: x.TransactionResultResult[arm](operations),
         ext: new x.TransactionResultExt(0),
       }).toXDR('base64') as string
     const result = new x.InnerTransactionResult({
       feeCharged: xdr.Int64.fromString('0'),
-      result: x.InnerTransactionResultResult[arm]([operation]),
+      result: x.InnerTransactionResultResult[arm](operations),
       ext: new x.InnerTransactionResultExt(0),
     })
     const pair = new x.InnerTransactionResultPair({ transactionHash: inner.hash(), result })
@@ -363,7 +382,9 @@ export async function startStellarModel() {
     const page = (isDescending ? after.toReversed() : after).slice(0, Number(query.get('limit') ?? '10'))
     return { status: 200, body: { _embedded: { records: page.map(recordOf) } } }
   }
-  const accountRecord = (who: Holder) => ({
+  const accountRecord = (account: string, who: Holder) => ({
+    signers: [...signersOf(account)].map(([key, weight]) => ({ key, weight })),
+    thresholds: { low_threshold: 0, med_threshold: 0 },
     sequence: String(who.sequence),
     subentry_count: who.lines.size,
     num_sponsoring: 0,
@@ -420,11 +441,13 @@ export async function startStellarModel() {
           history_latest_ledger_closed_at: new Date(clock.closedAt * 1000).toISOString(),
         },
       }
+    if (kind === 'ledgers')
+      return { status: 200, body: { _embedded: { records: [{ max_tx_set_size: capacity.operations }] } } }
     if (kind === 'fee_stats')
       return { status: 200, body: { last_ledger_base_fee: '100', fee_charged: { p50: '100' } } }
     if (kind === 'accounts' && list === undefined) {
       const who = accounts.get(id)
-      return who === undefined ? NOT_FOUND : { status: 200, body: accountRecord(who) }
+      return who === undefined ? NOT_FOUND : { status: 200, body: accountRecord(id, who) }
     }
     if (kind === 'accounts' && list === 'transactions')
       return pageOf(
@@ -448,10 +471,15 @@ export async function startStellarModel() {
       const found = made.find(({ inner, outer }) => inner === id || outer === id)
       if (found === undefined) return NOT_FOUND
       if (list === undefined) return { status: 200, body: { ...found.record, hash: id } }
-      const records =
-        list === 'operations'
-          ? found.operations.map(({ record }) => ({ ...record, transaction: found.record }))
-          : found.operations.flatMap(({ effects }) => effects)
+      if (list === 'effects') {
+        const effects = found.operations.flatMap(({ effects }) => effects)
+        const paged = effects.map((effect, index) => ({ ...effect, token: BigInt(index + 1) }))
+        return pageOf(paged, url.searchParams, ({ token, ...effect }) => ({
+          ...effect,
+          paging_token: String(token),
+        }))
+      }
+      const records = found.operations.map(({ record }) => ({ ...record, transaction: found.record }))
       return { status: 200, body: { _embedded: { records } } }
     }
     if (kind === 'operations') {
@@ -466,8 +494,14 @@ export async function startStellarModel() {
   function close(seconds = 5): void {
     clock.ledger += 1
     clock.closedAt += seconds
-    const waiting = queue
-    queue = []
+    let left = capacity.operations
+    const waiting = queue.filter((one) => {
+      const operations = innerOf(one).operations.length + (one instanceof FeeBumpTransaction ? 1 : 0)
+      if (operations > left) return false
+      left -= operations
+      return true
+    })
+    queue = queue.filter((one) => !waiting.includes(one))
     for (const [order, one] of waiting.entries()) apply(one, order + 1)
   }
 
@@ -486,6 +520,7 @@ export async function startStellarModel() {
     passphrase: PASSPHRASE,
     requests,
     clock,
+    capacity,
     close,
     drop: () => void (queue = []),
     made: () => made,

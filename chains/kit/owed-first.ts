@@ -99,11 +99,7 @@ const NEEDS_UNKNOWN: WaitingReason = {
 const leftOf = ({ spendable }: Money, asset: string): bigint => spendable.get(asset) ?? 0n
 
 /** Why the money does not cover a withdrawal that costs this fee; undefined where it does. */
-export function whyShort(
-  money: Money,
-  { asset, amount }: Withdrawal,
-  fee: bigint,
-): WaitingReason | undefined {
+function whyShort(money: Money, { asset, amount }: Withdrawal, fee: bigint): WaitingReason | undefined {
   const isOwn = asset === money.ownAsset
   const short = (symbol: string, needed: bigint, purpose: string) =>
     leftOf(money, symbol) >= needed
@@ -117,7 +113,7 @@ export function whyShort(
 }
 
 /** Takes a withdrawal and its fee out of the money. */
-export function spend(money: Money, { asset, amount }: Withdrawal, fee: bigint): void {
+function spend(money: Money, { asset, amount }: Withdrawal, fee: bigint): void {
   deduct(money.spendable, asset, money.unitsOf(asset, amount))
   deduct(money.spendable, money.ownAsset, fee)
 }

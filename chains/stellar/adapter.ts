@@ -15,7 +15,9 @@ import {
 import { claimTransaction, movedBy } from './claims.ts'
 import { initialCursor, newAddress, scanBlocks, scanDeposits, verifyDeposits } from './deposits.ts'
 import type { Horizon } from './horizon.ts'
-import { estimateFee, refusesDestination, sign } from './sign.ts'
+import { refusesDestination } from './destinations.ts'
+import { PAYMENTS_MAX } from './packs.ts'
+import { estimateFee, sign } from './sign.ts'
 import { broadcast, checkStatus, resend, usedBy } from './status.ts'
 
 const POLL_MS = 5_000
@@ -30,6 +32,7 @@ export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdap
   return {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
+    paysMany: PAYMENTS_MAX,
     asksNode: true,
     ready: async () => void (await chain.horizon.root()),
 

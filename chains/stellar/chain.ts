@@ -1,10 +1,11 @@
 import { Keypair, Networks } from '@stellar/stellar-base'
 import { formatAmount, parseAmount } from '../../src/contract/assets/amount.ts'
 import { ASSETS } from '../../src/contract/assets/catalogue.ts'
+import type { Withdrawal } from '../../src/networks/network.ts'
 import type { Mode } from '../../src/networks/chain-of-mode.ts'
 import { NoSigningKey } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
-import { laneKeys } from './envelope.ts'
+import { laneKeys, type StellarTransaction } from './envelope.ts'
 import { horizon, type Balance, type Horizon, type StellarAccount } from './horizon.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
@@ -19,7 +20,7 @@ export interface StellarChain {
   /** The hot wallet's account. */
   address: string
   /** Absent in a process that does not sign. */
-  keys: { hotWallet: Keypair; lanes: Keypair[] } | undefined
+  keys: { signer: Keypair; lanes: Keypair[] } | undefined
   /** By symbol: `native`, or `CODE:ISSUER`. */
   assets: ReadonlyMap<string, string>
   /** The most that one operation costs. */
@@ -33,8 +34,8 @@ export interface StellarConfig {
   horizonUrl: string
   verifyHorizonUrl?: string | undefined
   passphrase: string
-  /** A seed (S...), or the address (G...) in a process that does not sign. */
-  hotWallet: { seed: string } | { address: string }
+  /** The seed (S...) that signs, absent in a process that does not; and the address (G...), where it is another key's. */
+  hotWallet: { seed: string; address?: string } | { seed?: never; address: string }
   /** How many channel accounts give sequence numbers, beside the hot wallet. */
   lanes?: number | undefined
   /** In XLM for each operation. */
@@ -55,7 +56,7 @@ const LANES = 8
 /** Throws an Error for a seed or an issuer that is none. */
 export function openChain(config: StellarConfig): StellarChain {
   const { hotWallet: from, issuers = {} } = config
-  const hotWallet = 'seed' in from ? Keypair.fromSecret(from.seed) : undefined
+  const signer = from.seed === undefined ? undefined : Keypair.fromSecret(from.seed)
   const assets = new Map([[GAS_ASSET, 'native']])
   for (const { symbol, networks } of ASSETS) {
     const [code, issuer] = networks.STELLAR?.contractAddress?.split('-') ?? []
@@ -67,8 +68,8 @@ export function openChain(config: StellarConfig): StellarChain {
       config.verifyHorizonUrl === undefined ? undefined : horizon(config.verifyHorizonUrl, config.passphrase),
     passphrase: config.passphrase,
     mode: config.passphrase === String(Networks.PUBLIC) ? 'live' : 'sandbox',
-    address: hotWallet?.publicKey() ?? (from as { address: string }).address,
-    keys: hotWallet && { hotWallet, lanes: laneKeys(hotWallet, config.lanes ?? LANES) },
+    address: from.address ?? signer!.publicKey(),
+    keys: signer && { signer, lanes: laneKeys(signer, config.lanes ?? LANES) },
     assets,
     feeCeiling: parseAmount(config.feeCeiling, DECIMALS)!,
     firstLedger: config.firstLedger ?? 0,
@@ -82,8 +83,41 @@ export function keysOf({ keys }: StellarChain) {
   return keys
 }
 
+/** Throws a NodeFailure where Horizon does not answer, or the key is no signer of the account that deposits are sent to. */
+export async function requireReady(chain: StellarChain): Promise<void> {
+  await chain.horizon.root()
+  if (chain.keys === undefined || chain.keys.signer.publicKey() === chain.address) return
+  const wallet = await findAccount(chain, chain.address)
+  const why =
+    wallet === undefined ? `the account ${chain.address} does not exist` : whyNoSigner(chain, wallet)
+  if (why !== undefined) throw new NoSigningKey(why)
+}
+
+/** Why the key does not sign for the hot wallet's account; undefined where its signature suffices. */
+export function whyNoSigner({ address, keys }: StellarChain, account: StellarAccount): string | undefined {
+  const key = keys?.signer.publicKey()
+  const weight = account.signers.find((one) => one.key === key)?.weight ?? 0
+  const needed = Math.max(1, account.thresholds.low_threshold, account.thresholds.med_threshold)
+  if (key === undefined || weight >= needed) return undefined
+  return `the key of hot_wallet_key, ${key}, has a weight of ${weight} on ${address}, and payments need ${needed}`
+}
+
 export const stroops = (amount: string): bigint => parseAmount(amount, DECIMALS)!
 export const decimalOf = (units: bigint): string => formatAmount(units, DECIMALS)
+
+/** The place among a transaction's payments of the one that pays a withdrawal: no two pay the same to one address. Or -1. */
+export const placeOf = (
+  { assets }: StellarChain,
+  { memo, payments }: StellarTransaction,
+  wanted: Pick<Withdrawal, 'asset' | 'amount' | 'destination_address' | 'memo'>,
+): number =>
+  payments.findIndex(
+    ({ destination, asset, amount }) =>
+      (memo ?? null) === wanted.memo &&
+      destination === wanted.destination_address &&
+      asset === assets.get(wanted.asset) &&
+      stroops(amount) === stroops(wanted.amount),
+  )
 
 export const findAccount = (chain: StellarChain, account: string) =>
   chain.horizon.find<StellarAccount>(`/accounts/${account}`)

@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Queryable } from '../../src/db/database.ts'
 import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
 import type { MovedOnChain, PaymentOnChain } from '../../src/networks/moved-on-chain.ts'
-import { asSecondHas, decimalOf, stroops, type StellarChain } from './chain.ts'
+import { asSecondHas, decimalOf, placeOf, stroops, type StellarChain } from './chain.ts'
+import { doesNotPay } from '../kit/claims.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { arrivalIn } from './deposits.ts'
-import { isOurs, muxed, paymentIn } from './envelope.ts'
+import { accountIn, isOurs, muxed, paymentsIn } from './envelope.ts'
 import { PAGE, type OperationRecord, type TransactionRecord } from './horizon.ts'
-import { feeOf, findTransaction, hashIn } from './status.ts'
+import { feeIn, feeOfOne, feeUnits, findMade, findTransaction, hashIn, isSamePlace } from './status.ts'
 import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
 
 /**
@@ -16,9 +17,10 @@ import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
  */
 export async function claimTransaction(
   chain: StellarChain,
-  { asset, amount, destination_address, memo, raw_transaction }: PaidWithdrawal,
+  withdrawal: PaidWithdrawal,
   hash: string,
 ): Promise<ClaimedTransaction> {
+  const { raw_transaction } = withdrawal
   await chain.horizon.root()
   const record = await findTransaction(chain, hash)
   const raw = record && Buffer.from(record.envelope_xdr, 'base64')
@@ -29,24 +31,19 @@ export async function claimTransaction(
     record.fee_account !== chain.address
   )
     throw new Error(`the hot wallet has sent no transaction ${hash}`)
-  const paid = paymentIn(raw)
-  const isSame =
-    paid.destination === destination_address &&
-    paid.asset === chain.assets.get(asset) &&
-    stroops(paid.amount) === stroops(amount) &&
-    (paid.memo ?? null) === memo
-  if (!isSame) throw new Error(`${hash} does not pay ${amount} ${asset} to ${destination_address}`)
-  if (raw_transaction !== null && isOurs(raw_transaction)) {
-    const own = paymentIn(raw_transaction)
-    if (own.lane !== paid.lane || own.sequence !== paid.sequence)
-      throw new Error(
-        `${hash} has another number, and the withdrawal's own transaction may still be made, too`,
-      )
-  }
-  return { raw_transaction: raw, crypto_tx_hash: hash }
+  const paid = paymentsIn(raw)
+  const own = raw_transaction !== null && isOurs(raw_transaction) ? paymentsIn(raw_transaction) : undefined
+  const isItsNumber = own !== undefined && isSamePlace(own, paid)
+  const place = placeOf(chain, paid, withdrawal)
+  if (place < 0) throw doesNotPay(withdrawal, hash, isItsNumber)
+  if (own !== undefined && !isItsNumber)
+    throw new Error(`${hash} has another number, and the withdrawal's own transaction may still be made, too`)
+  const payments = paid.payments.length
+  return { raw_transaction: raw, crypto_tx_hash: hash, crypto_tx_index: String(place), payments }
 }
 
 interface Effect {
+  paging_token: string
   type: string
   account: string
   amount?: string
@@ -84,7 +81,7 @@ async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promi
     if ((await depositAddressesAmong(db, [address])).size > 0)
       throw new Error(`${hash} has paid the deposit address ${address}`)
   }
-  const effects = await chain.horizon.records<Effect>(`/transactions/${hash}/effects?limit=${PAGE}`)
+  const effects = await effectsIn(chain, hash)
   const symbolOf = new Map([...chain.assets].map(([symbol, asset]) => [asset, symbol]))
   const own = new Set([chain.address, ...(chain.keys?.lanes ?? []).map((key) => key.publicKey())])
   const sums = new Map<string, bigint>()
@@ -99,13 +96,38 @@ async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promi
     if (own.has(account)) sums.set(asset, (sums.get(asset) ?? 0n) + (isIn ? units : -units))
     else if (isIn) payments.push({ asset, amount: decimalOf(units), address: account })
   }
+  let fee = feeUnits(chain, record)
+  // Payments that are marked as withdrawals' count for those, with their parts of the fee.
+  const marked = await chain.withdrawals.paidBy(db, 'STELLAR', hash)
+  const made = marked.length === 0 ? undefined : await findMade(chain, hash)
+  for (const place of marked.map(({ crypto_tx_index }) => Number(crypto_tx_index))) {
+    const { asset, amount, destination } = made!.transaction.payments[place]!
+    const [symbol, { account }] = [symbolOf.get(asset)!, accountIn(destination)]
+    sums.set(symbol, (sums.get(symbol) ?? 0n) + stroops(amount))
+    fee -= feeOfOne(chain, made!, place)
+    const isIt = (one: PaymentOnChain) =>
+      one.address === account && one.asset === symbol && stroops(one.amount) === stroops(amount)
+    payments.splice(payments.findIndex(isIt), 1)
+  }
   const moved = [...sums].flatMap(([asset, units]) =>
     units === 0n ? [] : { asset, amount: decimalOf(units) },
   )
-  const networkFee = feeOf(chain, record)
+  const networkFee = feeIn(fee)
   if (moved.length === 0 && networkFee === undefined)
     throw new Error(`${hash} moves nothing of the hot wallet`)
   return { moved, payments, ...(networkFee && { networkFee }) }
+}
+
+/** All effects: a hundred payments have some three hundred. */
+async function effectsIn(chain: StellarChain, hash: string): Promise<Effect[]> {
+  const effects: Effect[] = []
+  for (;;) {
+    const from = effects.length === 0 ? '' : `&cursor=${effects.at(-1)!.paging_token}`
+    const path = `/transactions/${hash}/effects?limit=${PAGE}${from}`
+    const page = await chain.horizon.records<Effect>(path)
+    effects.push(...page)
+    if (page.length < PAGE) return effects
+  }
 }
 
 const startingBalance = (effects: readonly Effect[], account: string): string =>

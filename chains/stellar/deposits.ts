@@ -157,6 +157,9 @@ async function depositsIn(
   return found.flatMap(({ own, ...deposit }) => (own !== undefined && byHand.has(own) ? [] : deposit))
 }
 
+/** As text, too: exchanges send a number as text. As a memo of type id it is nobody else's. */
+const NUMBER = /^(?:0|[1-9][0-9]{0,18})$/
+
 /** What an operation has brought to the account, and for which number; undefined where it brought nothing to one. */
 export async function arrivalIn(
   chain: StellarChain,
@@ -168,7 +171,8 @@ export async function arrivalIn(
   if ((isMerge ? record.into : record.to) !== chain.address) return undefined
   const { memo_type, memo } = record.transaction
   const number =
-    (isMerge ? record.into_muxed_id : record.to_muxed_id) ?? (memo_type === 'id' ? memo : undefined)
+    (isMerge ? record.into_muxed_id : record.to_muxed_id) ??
+    (memo_type === 'id' || (memo_type === 'text' && NUMBER.test(memo ?? '')) ? memo : undefined)
   if (number === undefined) return undefined
   if (!isMerge) {
     const asset = record.asset_type === 'native' ? 'native' : `${record.asset_code}:${record.asset_issuer}`

@@ -17,24 +17,32 @@ import { stellarMemo } from '../../src/contract/addresses/destination-rules.ts'
 import type { SignedTransaction } from '../../src/networks/network.ts'
 
 /**
- * Signed payments. Each is one payment of the hot wallet, numbered by a lane and wrapped in a fee bump that the hot wallet
- * pays. The hash is that of the inner transaction, which stays the same whoever wraps it: only one of its wrappings can be
- * made.
+ * Signed transactions. Each has up to 100 payments of the hot wallet, is numbered by a lane and wrapped in a fee bump that the
+ * hot wallet pays. The hash is that of the inner transaction, which stays the same whoever wraps it: only one of its wrappings
+ * can be made.
  */
 
-/** What signed bytes pay, and until when they can be made. */
 export interface StellarPayment {
-  /** The account that gives the sequence number. */
-  lane: string
-  sequence: bigint
-  /** In seconds: no ledger that closes later has it. */
-  maxTime: bigint
   destination: string
   /** `native`, or `CODE:ISSUER`. */
   asset: string
   /** A decimal string. */
   amount: string
+  /** The destination does not exist yet. */
+  creates: boolean
+}
+/** A number for a transaction: the account that gives it, and which. */
+export interface Place {
+  lane: string
+  sequence: bigint
+}
+/** What a transaction pays, and until when it can be made. */
+export interface StellarTransaction extends Place {
+  /** In seconds: no ledger that closes later has it. */
+  maxTime: bigint
+  /** Of all payments: one with a memo is alone. */
   memo: string | undefined
+  payments: StellarPayment[]
 }
 
 const keyOfAsset = (asset: Asset) => asset.toString()
@@ -66,40 +74,28 @@ const saidBy = ({ type, value }: Memo): string | undefined => {
   return ['id', 'hash'].includes(stellarMemo(text)?.kind ?? '') ? `text:${text}` : text
 }
 
-/** Signs a payment. `feeMax` is the most that its one operation costs, in stroops. */
-export function signPayment(
-  { lane, sequence, maxTime, destination, asset, amount, memo }: StellarPayment,
-  {
-    hotWallet,
-    laneKey,
-    passphrase,
-    creates,
-    feeMax,
-  }: {
-    hotWallet: Keypair
-    laneKey: Keypair
-    passphrase: string
-    /** The destination does not exist yet. */
-    creates: boolean
-    feeMax: bigint
-  },
+/** Signs payments from an account. `fee` is the most that one operation costs, in stroops. */
+export function signPayments(
+  { lane, sequence, maxTime, memo, payments }: StellarTransaction,
+  { source, fee, passphrase }: { source: string; fee: bigint; passphrase: string },
+  { signer, laneKey }: { signer: Keypair; laneKey: Keypair | undefined },
 ): SignedTransaction {
-  const source = hotWallet.publicKey()
-  const inner = new TransactionBuilder(new Account(lane, String(sequence - 1n)), {
+  const builder = new TransactionBuilder(new Account(lane, String(sequence - 1n)), {
     fee: BASE_FEE,
     networkPassphrase: passphrase,
     timebounds: { minTime: 0, maxTime: String(maxTime) },
     ...(memo !== undefined && { memo: memoOf(memo) }),
   })
-    .addOperation(
+  for (const { destination, asset, amount, creates } of payments)
+    builder.addOperation(
       creates
         ? Operation.createAccount({ source, destination, startingBalance: amount })
         : Operation.payment({ source, destination, asset: assetOf(asset), amount }),
     )
-    .build()
-  inner.sign(...(lane === source ? [hotWallet] : [laneKey, hotWallet]))
-  const bump = TransactionBuilder.buildFeeBumpTransaction(hotWallet, String(feeMax), inner, passphrase)
-  bump.sign(hotWallet)
+  const inner = builder.build()
+  inner.sign(...(laneKey === undefined ? [signer] : [laneKey, signer]))
+  const bump = TransactionBuilder.buildFeeBumpTransaction(source, String(fee), inner, passphrase)
+  bump.sign(signer)
   return {
     raw_transaction: bump.toEnvelope().toXDR(),
     crypto_tx_hash: inner.hash().toString('hex'),
@@ -111,22 +107,33 @@ export function innerOf(envelope: string, passphrase: string): Transaction {
   return parsed instanceof FeeBumpTransaction ? parsed.innerTransaction : parsed
 }
 
-/** What kept bytes pay. Throws where they are no payment of Bursar. */
-export function paymentIn(raw: Buffer): StellarPayment {
+let last: { raw: Buffer; parsed: StellarTransaction } | undefined
+
+/** What a transaction pays. Throws where it has an operation that is no payment. */
+export function paymentsIn(raw: Buffer): StellarTransaction {
+  // A hundred withdrawals have the same bytes, which take milliseconds to read.
+  if (last?.raw.equals(raw) !== true) last = { raw, parsed: parse(raw) }
+  return last.parsed
+}
+
+function parse(raw: Buffer): StellarTransaction {
   // The passphrase changes hashes only.
   const inner = innerOf(raw.toString('base64'), '')
-  const [operation, ...others] = inner.operations
-  if (operation === undefined || others.length > 0) throw new Error('it is no single payment')
-  if (operation.type !== 'payment' && operation.type !== 'createAccount')
-    throw new Error(`it is no payment but ${operation.type}`)
   return {
     lane: extractBaseAddress(inner.source),
     sequence: BigInt(inner.sequence),
     maxTime: BigInt(inner.timeBounds!.maxTime),
-    destination: operation.destination,
-    asset: operation.type === 'payment' ? keyOfAsset(operation.asset) : 'native',
-    amount: operation.type === 'payment' ? operation.amount : operation.startingBalance,
     memo: saidBy(inner.memo),
+    payments: inner.operations.map((operation): StellarPayment => {
+      const { type } = operation
+      if (type === 'createAccount') {
+        const { destination, startingBalance: amount } = operation
+        return { destination, asset: 'native', amount, creates: true }
+      }
+      if (type !== 'payment') throw new Error(`it is no payment but ${type}`)
+      const { destination, asset, amount } = operation
+      return { destination, asset: keyOfAsset(asset), amount, creates: false }
+    }),
   }
 }
 

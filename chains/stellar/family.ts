@@ -9,9 +9,8 @@ import { Secret } from '../../src/networks/secrets.ts'
 import { differences, type PaymentOn } from '../../src/networks/signed-payment.ts'
 import { hotWalletOf } from '../kit/hot-wallet-key.ts'
 import { stellarAdapter } from './adapter.ts'
-import { DECIMALS, LEAST_FEE, type StellarConfig } from './chain.ts'
-import { accountIn, paymentIn } from './envelope.ts'
-import { horizon } from './horizon.ts'
+import { DECIMALS, LEAST_FEE, openChain, requireReady, type StellarConfig } from './chain.ts'
+import { accountIn, paymentsIn, type StellarPayment } from './envelope.ts'
 
 const ADAPTER = 'stellar'
 const ACCOUNT = '^G[A-Z2-7]{55}$'
@@ -24,7 +23,7 @@ const StellarSection = Closed({
   ...secondNode,
   /** The passphrase of a sandbox's network; by default the test network's. */
   network_passphrase: Type.Optional(Type.String({ minLength: 1 })),
-  /** The hot wallet's seed (S...). */
+  /** The seed (S...) that signs for the hot wallet: its own, or that of another signer of `hot_wallet_address`. */
   hot_wallet_key: Type.Optional(Secret),
   /** The hot wallet's account. With it, a process without the worker does not read the seed. */
   hot_wallet_address: Type.Optional(Type.String({ pattern: ACCOUNT })),
@@ -64,30 +63,34 @@ async function connect(opening: Opening, section: StellarSection): Promise<Conne
         throw new Error(`${network}.hot_wallet_address is no account of Stellar (G...)`)
       return { address: account }
     },
-    open(field, key) {
+    open(field, key, watched) {
       if (!StrKey.isValidEd25519SecretSeed(key)) throw new Error(`${field} is no seed of Stellar (S...)`)
-      return { address: Keypair.fromSecret(key).publicKey(), seed: key }
+      // Another signer of the account, once its own key is out of use.
+      return { address: watched?.address ?? Keypair.fromSecret(key).publicKey(), seed: key }
     },
   })
   if (parseAmount(section.fee_ceiling, DECIMALS)! < LEAST_FEE)
     throw new Error(
       `${network}.fee_ceiling must be at least ${formatAmount(LEAST_FEE, DECIMALS)}, the least that an operation costs`,
     )
-  const horizonUrl = await given.url('rpc_url', section.rpc_url)
+  const isOwnKey = seed === undefined || Keypair.fromSecret(seed).publicKey() === address
+  if (!isOwnKey && section.lanes === 0)
+    throw new Error(`${network}.lanes must be 1 at least where hot_wallet_key is another signer's`)
   const config: StellarConfig = {
-    horizonUrl,
+    horizonUrl: await given.url('rpc_url', section.rpc_url),
     verifyHorizonUrl: section.verify_rpc_url && (await given.url('verify_rpc_url', section.verify_rpc_url)),
     passphrase,
-    hotWallet: seed === undefined ? { address } : { seed },
+    hotWallet: { address, ...(seed !== undefined && { seed }) },
     lanes: section.lanes,
     feeCeiling: section.fee_ceiling,
     issuers,
     withdrawals,
     firstLedger: section.first_ledger,
   }
+  const chain = openChain(config)
   return {
     adapter: stellarAdapter(config, db),
-    requireChain: async () => void (await horizon(horizonUrl, passphrase).root()),
+    requireChain: () => requireReady(chain),
     privateKeys: seed === undefined ? [] : ['hot_wallet_key'],
     depositPublicKey: undefined,
     hasSecondNode: section.verify_rpc_url !== undefined,
@@ -102,13 +105,18 @@ function disagreementOf(
   { raw_transaction, network, asset, amount, ...wanted }: PaymentOn,
   issuers: Readonly<Record<string, string>> = {},
 ): string | undefined {
-  const paid = paymentIn(raw_transaction)
+  const { memo, payments } = paymentsIn(raw_transaction)
   const { contractAddress, decimals } = findAsset(asset)!.networks[network]!
   const [code, issuer] = contractAddress?.split('-') ?? []
+  const key = code === undefined ? 'native' : `${code}:${issuers[asset] ?? issuer}`
+  const units = parseAmount(amount, decimals)
+  const toIt = payments.filter(({ destination }) => destination === wanted.destination_address)
+  const isIt = (paid: StellarPayment) => paid.asset === key && parseAmount(paid.amount, decimals) === units
+  const paid = toIt.find(isIt) ?? toIt[0] ?? payments[0]!
   return differences([
-    ['asset', paid.asset, code === undefined ? 'native' : `${code}:${issuers[asset] ?? issuer}`],
-    ['amount', parseAmount(paid.amount, decimals), parseAmount(amount, decimals)],
+    ['asset', paid.asset, key],
+    ['amount', parseAmount(paid.amount, decimals), units],
     ['destination', paid.destination, wanted.destination_address],
-    ['memo', paid.memo ?? null, wanted.memo ?? null],
+    ['memo', memo ?? null, wanted.memo ?? null],
   ])
 }

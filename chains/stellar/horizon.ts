@@ -16,6 +16,12 @@ interface Root {
   history_latest_ledger: number
   history_latest_ledger_closed_at: string
 }
+interface NewestLedger extends Root {
+  /** In seconds. */
+  closedAt: bigint
+  /** For how long this process has seen no newer one; undefined while it has seen one only. By no clock that can be set. */
+  unchangedMs: number | undefined
+}
 export interface Balance {
   asset_type: string
   asset_code?: string
@@ -32,6 +38,8 @@ export interface StellarAccount {
   num_sponsoring?: number
   num_sponsored?: number
   balances: Balance[]
+  signers: { key: string; weight: number }[]
+  thresholds: { low_threshold: number; med_threshold: number }
   data: Record<string, string>
 }
 export interface TransactionRecord {
@@ -86,28 +94,33 @@ export interface Horizon {
   /** Hands a transaction over. Throws HorizonRefusal with the codes, NodeFailure when nothing answers. */
   submit(envelope: string): Promise<void>
   /** The newest ledger. Throws WrongChain where the node is of another network. */
-  root(): Promise<Root & { closedAt: bigint }>
+  root(): Promise<NewestLedger>
 }
 
 /** A Horizon at this URL, of the network with this passphrase. No error contains the URL, which may contain a key. */
 export function horizon(url: string, passphrase: string): Horizon {
   const base = url.replace(/\/$/, '')
 
+  const seen = { ledger: -1, isFirst: true, at: 0 }
+
   async function ask(path: string, init: RequestInit = {}): Promise<{ reply: Response; body: unknown }> {
-    try {
-      const reply = await fetch(base + path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
-      const chunks: Uint8Array[] = []
-      let bytes = 0
-      for await (const chunk of reply.body ?? []) {
-        bytes += (chunk as Uint8Array).length
-        if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large')
-        chunks.push(chunk as Uint8Array)
+    for (let attempt = 1; ; attempt++)
+      try {
+        const reply = await fetch(base + path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
+        const chunks: Uint8Array[] = []
+        let bytes = 0
+        for await (const chunk of reply.body ?? []) {
+          bytes += (chunk as Uint8Array).length
+          if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large')
+          chunks.push(chunk as Uint8Array)
+        }
+        return { reply, body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown }
+      } catch (error) {
+        const { cause, name } = error as Error & { cause?: { code?: string } }
+        // Horizon closes a connection that was idle for five seconds, maybe as the next request is on its way.
+        if (attempt === 1 && init.method === undefined && cause?.code === 'UND_ERR_SOCKET') continue
+        throw new NodeFailure(`Horizon does not answer: ${cause?.code ?? name}`)
       }
-      return { reply, body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown }
-    } catch (error) {
-      const { cause, name } = error as Error & { cause?: { code?: string } }
-      throw new NodeFailure(`Horizon does not answer: ${cause?.code ?? name}`)
-    }
   }
   const refusal = (path: string, status: number, body: unknown) => {
     const { title, detail, extras, tx_status, error_result_xdr } = Object(body) as Record<string, string>
@@ -137,6 +150,8 @@ export function horizon(url: string, passphrase: string): Horizon {
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
         body: new URLSearchParams({ tx: envelope }).toString(),
       })
+      if (reply.status === 404)
+        throw new NodeFailure('Horizon has no POST /transactions_async, which 2.31 and later have')
       // 409: it has these bytes.
       if (!reply.ok && reply.status !== 409) throw refusal(path, reply.status, body)
     },
@@ -148,7 +163,10 @@ export function horizon(url: string, passphrase: string): Horizon {
           `Horizon is of the network '${root.network_passphrase}', and not '${passphrase}'`,
         )
       const closedAt = BigInt(Math.floor(Date.parse(root.history_latest_ledger_closed_at) / 1000))
-      return { ...root, closedAt }
+      const ledger = root.history_latest_ledger
+      if (ledger > seen.ledger)
+        Object.assign(seen, { ledger, isFirst: seen.ledger < 0, at: performance.now() })
+      return { ...root, closedAt, unchangedMs: seen.isFirst ? undefined : performance.now() - seen.at }
     },
   }
 }

@@ -5,38 +5,42 @@ import type {
   EndedTransaction,
   NonceEnd,
   PaymentStatus,
+  SignedTransaction,
 } from '../../src/networks/network.ts'
 import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { reasonOfFailure, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
+import { partOf } from '../kit/fee-share.ts'
 import { mayBeMined } from '../kit/nonce-used.ts'
+import { onceForEach } from '../kit/once-for-each.ts'
 import { doubtOf } from '../kit/second-word.ts'
-import { decimalOf, GAS_ASSET, secondOf, type StellarChain } from './chain.ts'
-import { innerOf, isOurs, paymentIn } from './envelope.ts'
+import { decimalOf, GAS_ASSET, placeOf, secondOf, type StellarChain } from './chain.ts'
+import { innerOf, isOurs, paymentsIn, type Place, type StellarTransaction } from './envelope.ts'
 import { HorizonRefusal, PAGE, type StellarAccount, type TransactionRecord } from './horizon.ts'
 
-const OPERATION_INDEX = '0'
-
-/** Broadcasts kept bytes. None is refused for good: what cannot be made any more is VOID by evidence of the ledger. */
+/**
+ * Broadcasts kept bytes, those of a shared transaction once. None is refused for good: what cannot be made any more is VOID by
+ * evidence of the ledger.
+ */
 export async function broadcast(
   chain: StellarChain,
   withdrawals: readonly BroadcastWithdrawal[],
 ): Promise<BroadcastAnswer[]> {
   await chain.horizon.root()
-  const answers: BroadcastAnswer[] = []
-  for (const { raw_transaction } of withdrawals)
-    answers.push(
-      await chain.horizon.submit(raw_transaction.toString('base64')).then(
-        (): BroadcastAnswer => ({ accepted: true }),
-        (error: unknown): BroadcastAnswer => {
+  const submitted = onceForEach(
+    ({ crypto_tx_hash }: BroadcastWithdrawal) => crypto_tx_hash,
+    ({ raw_transaction }): Promise<BroadcastAnswer> =>
+      chain.horizon.submit(raw_transaction.toString('base64')).then(
+        () => ({ accepted: true }),
+        (error: unknown) => {
           if (!(error instanceof NodeFailure)) throw error
           return { accepted: false, reason: reasonOfFailure(error) }
         },
       ),
-    )
-  return answers
+  )
+  return Promise.all(withdrawals.map((withdrawal) => submitted(withdrawal)))
 }
 
 /** How far the transaction of each withdrawal is, each judged alone. */
@@ -45,58 +49,76 @@ export async function checkStatus(
   withdrawals: readonly BroadcastWithdrawal[],
 ): Promise<PaymentStatus[]> {
   const newest = await chain.horizon.root()
-  const statuses: PaymentStatus[] = []
-  for (const withdrawal of withdrawals)
-    statuses.push(await judgeAlone(() => statusOf(chain, withdrawal, newest)))
-  return statuses
-}
+  const find = onceForEach(String, (hash: string) => findMade(chain, hash))
+  const doubt = onceForEach(
+    ({ hash }: Made) => hash,
+    (made) => doubtOfFailure({ ...chain, mode: 'live' }, made),
+  )
+  const standing = onceForEach(
+    ({ crypto_tx_hash }: BroadcastWithdrawal) => crypto_tx_hash,
+    (withdrawal) => standingOf(chain, withdrawal),
+  )
 
-async function statusOf(
-  chain: StellarChain,
-  withdrawal: BroadcastWithdrawal,
-  newest: { closedAt: bigint },
-): Promise<PaymentStatus> {
-  // Earlier bytes, too: a false answer may have had the withdrawal signed anew.
-  for (const hash of [withdrawal.crypto_tx_hash, ...withdrawal.replaced]) {
-    const record = await findTransaction(chain, hash)
-    if (record !== undefined)
-      return believed(chain, hash, outcomeOf(chain, { ...withdrawal, crypto_tx_hash: hash }, record))
+  async function statusOf(withdrawal: BroadcastWithdrawal): Promise<PaymentStatus> {
+    // Earlier bytes, too: a false answer may have had the withdrawal signed anew.
+    const hashes = [...new Set([withdrawal.crypto_tx_hash, ...withdrawal.replaced])]
+    const all = await Promise.all(hashes.map((hash) => find(hash)))
+    const made = all.filter((one) => one !== undefined)
+    const paid = made.find(({ record }) => record.successful)
+    if (paid !== undefined) {
+      const crypto_tx_index = String(placeIn(chain, paid, withdrawal))
+      const fee = feesOf(chain, withdrawal, made)
+      return { state: 'CONFIRMED', crypto_tx_hash: paid.hash, crypto_tx_index, ...fee }
+    }
+    // What failed with another number has had the withdrawal signed anew.
+    const kept = paymentsIn(withdrawal.raw_transaction)
+    const failed = made.find(({ transaction }) => isSamePlace(transaction, kept))
+    const ended = failed && endOfFailed(chain, withdrawal, failed, made, await doubt(failed))
+    if (ended !== undefined) return ended
+    const end = await endOf(chain, withdrawal, await standing(withdrawal))
+    if (end !== undefined) return end
+    // Until some ledgers have passed, it waits in the node's queue. After that, the same bytes again harm nothing.
+    const waited = newest.closedAt - (kept.maxTime - VALID_SECONDS)
+    return { state: waited < QUEUE_SECONDS ? 'PENDING' : 'UNKNOWN' }
   }
-  const end = await endOf(chain, withdrawal)
-  if (end?.state === 'VOID' || end?.reason.code === 'NONCE_USED') return end
-  // Until some ledgers have passed, it waits in the node's queue. After that, the same bytes again harm nothing.
-  const waited = newest.closedAt - (paymentIn(withdrawal.raw_transaction).maxTime - VALID_SECONDS)
-  return { state: waited < QUEUE_SECONDS ? 'PENDING' : 'UNKNOWN' }
+  return Promise.all(withdrawals.map((withdrawal) => judgeAlone(() => statusOf(withdrawal))))
 }
-
-/** A failure refunds the withdrawal. By one Horizon's false word, the withdrawal would be both paid and refunded. */
-async function believed(chain: StellarChain, hash: string, outcome: PaymentStatus): Promise<PaymentStatus> {
-  if (outcome.state !== 'FAILED') return outcome
-  const reason = await doubtOfFailure(chain, hash)
-  if (reason === undefined) return outcome
-  const { networkFee } = outcome
-  return {
-    state: 'UNRESOLVED',
-    reason,
-    crypto_tx_hash: hash,
-    crypto_tx_index: OPERATION_INDEX,
-    ...(networkFee && { networkFee }),
-  }
-}
-
-/** Why a failure is not believed yet, in a sandbox neither; undefined where the second Horizon has it, too. */
-const doubtOfFailure = (chain: StellarChain, hash: string): Promise<WaitingReason | undefined> =>
-  doubtOf({ second: secondOf(chain), mode: 'live' }, `Horizon says that ${hash} failed`, async (horizon) => {
-    const record = await findTransaction({ ...chain, horizon }, hash)
-    if (record === undefined) return { waits: 'cannot tell yet' }
-    return record.successful ? { differs: 'says that it succeeded' } : undefined
-  })
 
 /** For how long signed bytes can be made, by the close times of ledgers. */
 export const VALID_SECONDS = 300n
 const QUEUE_SECONDS = 15n
 
-/** A transaction in a ledger by the hash of its payment. Throws where the answer is another transaction. */
+// ---------------------------------------------------------------------------------------------- what is in a ledger
+
+/** A transaction in a ledger, by the hash of its payments. */
+interface Made {
+  hash: string
+  record: TransactionRecord
+  transaction: StellarTransaction
+  /** Of the inner one, where it was wrapped. */
+  code: string
+  /** Of a transaction that failed: its first operation that did. Later ones may have failed because of that one. */
+  failedAt: { index: number; name: string } | undefined
+}
+
+export async function findMade(chain: StellarChain, hash: string): Promise<Made | undefined> {
+  const record = await findTransaction(chain, hash)
+  if (record === undefined) return undefined
+  const { code, results } = codesOf(record)
+  if (record.successful !== (code === 'txSuccess'))
+    throw new Error(`Horizon contradicts itself: successful ${record.successful}, result ${code}`)
+  const transaction = paymentsIn(Buffer.from(record.envelope_xdr, 'base64'))
+  const index = record.successful ? -1 : results.findIndex((name) => !name.endsWith('Success'))
+  return {
+    hash,
+    record,
+    transaction,
+    code,
+    failedAt: index < 0 ? undefined : { index, name: results[index]! },
+  }
+}
+
+/** A transaction in a ledger by the hash of its payments. Throws where the answer is another transaction. */
 export async function findTransaction(
   chain: StellarChain,
   hash: string,
@@ -108,7 +130,7 @@ export async function findTransaction(
   return record
 }
 
-/** The hash of the payment in a transaction's bytes; undefined where they cannot be read. */
+/** The hash of the payments in a transaction's bytes; undefined where they cannot be read. */
 export function hashIn(chain: StellarChain, { envelope_xdr }: TransactionRecord): string | undefined {
   return readable(chain, envelope_xdr)?.hash().toString('hex')
 }
@@ -121,47 +143,16 @@ function readable(chain: StellarChain, envelope: string) {
   }
 }
 
-/** The fee of a transaction; none where another account has paid it. */
-export const feeOf = (
-  chain: StellarChain,
-  { fee_account, fee_charged }: TransactionRecord,
-): NetworkFee | undefined =>
-  fee_account === chain.address ? { asset: GAS_ASSET, amount: decimalOf(BigInt(fee_charged)) } : undefined
-
-/** Failures that the recipient can cause after the check before signing. */
-const BY_RECIPIENT = ['NoDestination', 'NoTrust', 'NotAuthorized', 'LineFull', 'AlreadyExist']
-
-function outcomeOf(
-  chain: StellarChain,
-  { crypto_tx_hash, destination_address }: BroadcastWithdrawal,
-  record: TransactionRecord,
-): PaymentStatus {
-  const networkFee = feeOf(chain, record)
-  const fee = networkFee && { networkFee }
-  const { code, operation } = codesOf(record)
-  if (record.successful !== (code === 'txSuccess'))
-    throw new Error(`Horizon contradicts itself: successful ${record.successful}, result ${code}`)
-  if (record.successful)
-    return { state: 'CONFIRMED', crypto_tx_hash, crypto_tx_index: OPERATION_INDEX, ...fee }
-  const message = `the network refused the payment: ${operation ?? code}`
-  const byRecipient = BY_RECIPIENT.some((code) => operation?.endsWith(code) === true)
-  return {
-    state: 'FAILED',
-    refusal: refusedDestination({ destination_address }, message),
-    ...fee,
-    ...(byRecipient && { byRecipient }),
-  }
-}
-
-/** The result of a transaction, and of its first operation: of the inner one where it was wrapped. */
-function codesOf({ result_xdr }: TransactionRecord): { code: string; operation: string | undefined } {
+/** The result of a transaction, and of its operations: of the inner one where it was wrapped. */
+function codesOf({ result_xdr }: TransactionRecord): { code: string; results: string[] } {
   let result = xdr.TransactionResult.fromXDR(result_xdr, 'base64').result() as unknown as AnyResult
   if (result.switch().name.startsWith('txFeeBumpInner'))
     result = result.innerResultPair().result().result() as AnyResult
-  const [first] = result.switch().name === 'txFailed' ? result.results() : []
-  const operation =
-    first?.switch().name === 'opInner' ? first.tr().value().switch().name : first?.switch().name
-  return { code: result.switch().name, operation }
+  const code = result.switch().name
+  const operations = code === 'txFailed' ? result.results() : []
+  const nameOf = (one: (typeof operations)[number]) =>
+    one.switch().name === 'opInner' ? one.tr().value().switch().name : one.switch().name
+  return { code, results: operations.map(nameOf) }
 }
 interface AnyResult {
   switch(): { name: string }
@@ -169,46 +160,176 @@ interface AnyResult {
   results(): { switch(): { name: string }; tr(): { value(): { switch(): { name: string } } } }[]
 }
 
+/** The fee of a transaction, in stroops; none where another account has paid it. */
+export const feeUnits = (
+  { address }: StellarChain,
+  { fee_account, fee_charged }: Pick<TransactionRecord, 'fee_account' | 'fee_charged'>,
+): bigint => (fee_account === address ? BigInt(fee_charged) : 0n)
+
+export const feeIn = (units: bigint): NetworkFee | undefined =>
+  units === 0n ? undefined : { asset: GAS_ASSET, amount: decimalOf(units) }
+
+/** The place of the payment of a withdrawal in a transaction. Throws an Error where it has none. */
+function placeIn(chain: StellarChain, { transaction, hash }: Made, withdrawal: BroadcastWithdrawal): number {
+  const place = placeOf(chain, transaction, withdrawal)
+  if (place < 0) throw new Error(`none of the payments of ${hash} pays the withdrawal`)
+  return place
+}
+
+/**
+ * What a payment bears of the fees of its transactions: its part of each, and all parts add up to the fee. Where an operation made
+ * a transaction fail, that one bears the fee.
+ */
+export function feeOfOne(
+  chain: StellarChain,
+  { record, transaction, failedAt }: Pick<Made, 'record' | 'transaction' | 'failedAt'>,
+  place: number,
+): bigint {
+  const fee = feeUnits(chain, record)
+  if (failedAt !== undefined && !isOurFault(failedAt.name)) return failedAt.index === place ? fee : 0n
+  return partOf(fee, { of: transaction.payments.length, rank: place })
+}
+function feesOf(chain: StellarChain, withdrawal: BroadcastWithdrawal, made: readonly Made[]) {
+  const fees = made.map((one) => feeOfOne(chain, one, placeIn(chain, one, withdrawal)))
+  const networkFee = feeIn(fees.reduce((sum, fee) => sum + fee, 0n))
+  return networkFee && { networkFee }
+}
+
+/** Failures that the recipient can cause after the check before signing. */
+const BY_RECIPIENT = ['NoDestination', 'NoTrust', 'NotAuthorized', 'LineFull', 'AlreadyExist']
+/** Failures of the hot wallet's own. */
+const OURS = ['Underfunded', 'SrcNoTrust', 'SrcNotAuthorized', 'opBadAuth', 'opNoAccount']
+const isOneOf = (names: readonly string[], result: string) => names.some((name) => result.endsWith(name))
+const isOurFault = (result: string) => isOneOf(OURS, result)
+const isAtFault = ({ failedAt }: Made, place: number) =>
+  failedAt?.index === place && !isOurFault(failedAt.name)
+
+/**
+ * The end of a withdrawal whose transaction has failed. A payment at fault is refunded, and by one Horizon's false word it would be
+ * paid, too. The others are signed anew: the failed transaction has used its number. Undefined where it failed
+ * before its payments were tried: then its number tells.
+ */
+function endOfFailed(
+  chain: StellarChain,
+  withdrawal: BroadcastWithdrawal,
+  failed: Made,
+  made: readonly Made[],
+  doubt: WaitingReason | undefined,
+): PaymentStatus | undefined {
+  const { hash, failedAt, code } = failed
+  const place = placeIn(chain, failed, withdrawal)
+  const fee = feesOf(chain, withdrawal, made)
+  if (doubt !== undefined) {
+    const seen = { crypto_tx_hash: hash, crypto_tx_index: String(place) }
+    return { state: 'UNRESOLVED', reason: doubt, ...seen, ...fee }
+  }
+  if (code !== 'txFailed') return undefined
+  if (!isAtFault(failed, place)) return { state: 'VOID', usedBy: hash }
+  const { name } = failedAt!
+  return {
+    state: 'FAILED',
+    refusal: refusedDestination(withdrawal, `the network refused the payment: ${name}`),
+    ...fee,
+    ...(isOneOf(BY_RECIPIENT, name) && { byRecipient: true }),
+  }
+}
+
+/** Why a failure is not believed yet; undefined where the second Horizon has the same, too. */
+const doubtOfFailure = (chain: StellarChain, { hash, record }: Made): Promise<WaitingReason | undefined> =>
+  doubtOf({ ...chain, second: secondOf(chain) }, `Horizon says that ${hash} failed`, async (horizon) => {
+    const there = await findTransaction({ ...chain, horizon }, hash)
+    if (there === undefined) return { waits: 'cannot tell yet' }
+    if (there.result_xdr === record.result_xdr) return undefined
+    return { differs: there.successful ? 'says that it succeeded' : 'has another result' }
+  })
+
 // ---------------------------------------------------------------------------------------------- bytes that have ended
 
 /** What is recorded of bytes whose time bound has passed, where other bytes have the hash of what used their number. */
 const ledgerPast = (newest: string | number | bigint) => `ledger:${newest}`
 const isLedger = (usedBy: string) => usedBy.startsWith('ledger:')
+export const isSamePlace = (one: Place, other: Place) =>
+  one.lane === other.lane && one.sequence === other.sequence
 
-/**
- * Whether kept bytes can never be made. Two things prove it. Another transaction has their sequence number: its bytes, signed
- * by the lane's key, are there. Or their time bound has passed: a later ledger is closed, in which the lane's number is still
- * below theirs. "Not found" alone proves nothing. Whatever a node says, a payment whose time bound passed is signed anew with
- * the same number of the same lane (sign.ts), so that one of the two can be made at most.
- */
-async function endOf(chain: StellarChain, withdrawal: BroadcastWithdrawal): Promise<NonceEnd | undefined> {
-  const { raw_transaction, crypto_tx_hash, replaced } = withdrawal
+/** What the ledger says of kept bytes: their number is used, their time has passed, or nobody knows. Undefined: neither. */
+type Standing = { user: string | undefined } | { passed: string } | { why: string } | undefined
+
+async function standingOf(
+  chain: StellarChain,
+  { raw_transaction, crypto_tx_hash }: SignedTransaction,
+): Promise<Standing> {
   if (!isOurs(raw_transaction)) return undefined
-  const { lane, sequence, maxTime } = paymentIn(raw_transaction)
+  const { lane, sequence, maxTime } = paymentsIn(raw_transaction)
   // The ledger first: the lane as it was later is what counts.
   const { history_latest_ledger: newest, closedAt } = await chain.horizon.root()
   const { record, ledger } = await chain.horizon.findAt<StellarAccount>(`/accounts/${lane}`)
-  if (record === undefined) return mayBeMined(`Horizon has no account ${lane}, which numbers its transaction`)
-  const alone = chain.second === undefined && chain.mode === 'live' ? `; ${NOTHING_ELSE}` : ''
-  if (BigInt(record.sequence) >= sequence) {
-    const user = await provenUserOf(chain, lane, sequence)
-    // It is the payment itself, which Horizon shows in a moment, or it says of the lane what it cannot show.
-    if (user === undefined || [crypto_tx_hash, ...replaced].includes(user))
-      return mayBeMined(`sequence ${sequence} of ${lane} is used, and Horizon does not show by what${alone}`)
-    return { state: 'VOID', usedBy: user }
-  }
+  if (record === undefined) return { why: `Horizon has no account ${lane}, which numbers its transaction` }
+  if (BigInt(record.sequence) >= sequence) return { user: await provenUserOf(chain, { lane, sequence }) }
   if (closedAt <= maxTime || ledger === undefined || ledger < newest) return undefined
   // Once more, now that the ledger is known to be in: only what it has after that counts.
   if ((await findTransaction(chain, crypto_tx_hash)) !== undefined)
-    return mayBeMined('it is in a ledger after all')
-  return { state: 'VOID', usedBy: ledgerPast(newest) }
+    return { why: 'it is in a ledger after all' }
+  return { passed: ledgerPast(newest) }
 }
+
+/**
+ * Whether kept bytes can never be made. Two things prove it. Another transaction has their sequence number, or their own has failed
+ * with it: its bytes, signed by the lane's key, are there. Or their time bound has passed: a later ledger is closed, in which
+ * the lane's number is still below theirs. "Not found" alone proves nothing. Whatever a node says, a payment whose time bound
+ * passed is signed anew with the same number of the same lane (sign.ts), so that one of the two can be made at most.
+ */
+async function endOf(
+  chain: StellarChain,
+  withdrawal: BroadcastWithdrawal,
+  standing: Standing,
+): Promise<NonceEnd | undefined> {
+  if (standing === undefined) return undefined
+  if ('why' in standing) return mayBeMined(standing.why)
+  if ('passed' in standing) {
+    // What is void may be refused or cancelled, and refunded: by one Horizon's false word, it would be paid, too.
+    const reason = await doubtOfTime(chain, withdrawal)
+    if (reason !== undefined) return { state: 'UNRESOLVED', reason, mayBeMined: true }
+    return { state: 'VOID', usedBy: standing.passed }
+  }
+  const { user } = standing
+  const isOwn = [withdrawal.crypto_tx_hash, ...withdrawal.replaced].some((hash) => hash === user)
+  if (user !== undefined && !isOwn) return { state: 'VOID', usedBy: user }
+  const failed = user === undefined ? undefined : await findMade(chain, user)
+  if (failed === undefined || failed.record.successful) {
+    const alone = chain.second === undefined && chain.mode === 'live' ? `; ${NOTHING_ELSE}` : ''
+    // It is the payment itself, which Horizon shows in a moment, or it says of the lane what it cannot show.
+    return mayBeMined(`its sequence number is used, and Horizon does not show by what${alone}`)
+  }
+  if (isAtFault(failed, placeIn(chain, failed, withdrawal)))
+    return mayBeMined(`${user} failed because of it: 'not-paid' refunds it, and posts the fee`)
+  const reason = await doubtOfFailure(chain, failed)
+  return reason === undefined
+    ? { state: 'VOID', usedBy: failed.hash }
+    : { state: 'UNRESOLVED', reason, mayBeMined: true }
+}
+
+/** Whether a transaction has failed by the word of both Horizons; in a sandbox, one suffices. */
+export async function hasFailed(chain: StellarChain, hash: string): Promise<boolean> {
+  const made = await findMade(chain, hash)
+  return made?.record.successful === false && (await doubtOfFailure(chain, made)) === undefined
+}
+
+/** Whether the time of bytes has passed with their number unused, by the word of both Horizons; in a sandbox, one suffices. */
+export const hasPassed = async (chain: StellarChain, signed: SignedTransaction): Promise<boolean> =>
+  isPast(await standingOf(chain, signed)) && (await doubtOfTime(chain, signed)) === undefined
+
+const isPast = (standing: Standing) => standing !== undefined && 'passed' in standing
+
+const doubtOfTime = (chain: StellarChain, signed: SignedTransaction): Promise<WaitingReason | undefined> =>
+  doubtOf({ ...chain, second: secondOf(chain) }, 'Horizon says that its time has passed', async (horizon) =>
+    isPast(await standingOf({ ...chain, horizon }, signed)) ? undefined : { waits: 'does not show that yet' },
+  )
 
 /** Most pages of a lane's transactions that are looked through, the newest first. */
 const PAGES_MAX = 10
 
 /** The payment's hash of the transaction with this number of a lane, where Horizon shows its bytes and the lane signed them. */
-async function userOf(chain: StellarChain, lane: string, sequence: bigint): Promise<string | undefined> {
+async function userOf(chain: StellarChain, { lane, sequence }: Place): Promise<string | undefined> {
   const key = Keypair.fromPublicKey(lane)
   let from = ''
   for (let page = 1; page <= PAGES_MAX; page++) {
@@ -230,15 +351,11 @@ async function userOf(chain: StellarChain, lane: string, sequence: bigint): Prom
 }
 
 /** The same by the word of both Horizons: else nothing is signed with another number. In a sandbox, one suffices. */
-export async function provenUserOf(
-  chain: StellarChain,
-  lane: string,
-  sequence: bigint,
-): Promise<string | undefined> {
+export async function provenUserOf(chain: StellarChain, place: Place): Promise<string | undefined> {
   const { second, mode } = chain
-  const user = await userOf(chain, lane, sequence)
+  const user = await userOf(chain, place)
   if (user === undefined || (second === undefined && mode === 'sandbox')) return user
-  const there = second && (await userOf({ ...chain, horizon: second }, lane, sequence))
+  const there = second && (await userOf({ ...chain, horizon: second }, place))
   return there === user ? user : undefined
 }
 
@@ -248,9 +365,10 @@ export async function usedBy(
   withdrawal: BroadcastWithdrawal,
   what: string,
 ): Promise<NonceEnd> {
-  if ((await findTransaction(chain, withdrawal.crypto_tx_hash)) !== undefined)
+  const made = await findTransaction(chain, withdrawal.crypto_tx_hash)
+  if (made?.successful === true)
     return mayBeMined(`${withdrawal.crypto_tx_hash} is in a ledger, and may pay it`)
-  const end = await endOf(chain, withdrawal)
+  const end = await endOf(chain, withdrawal, await standingOf(chain, withdrawal))
   if (end === undefined) return mayBeMined('it may be made yet: neither its number nor its time has passed')
   if (end.state === 'VOID' && end.usedBy !== what && !(isLedger(end.usedBy) && isLedger(what)))
     // Its time passed, and since then its number was used: both prove it.

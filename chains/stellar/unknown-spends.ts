@@ -1,13 +1,16 @@
 import { FeeBumpTransaction, TransactionBuilder } from '@stellar/stellar-base'
 import type { Transaction } from '../../src/db/database.ts'
+import { NodeFailure } from '../../src/networks/node-failure.ts'
 import type { WaitingReason } from '../../src/networks/waiting.ts'
 import { unknownSpends, unrecordedAmong } from '../kit/unknown-spends.ts'
 import type { StellarChain } from './chain.ts'
 import { PAGE, type TransactionRecord } from './horizon.ts'
 import { hashIn } from './status.ts'
 
-/** How old the newest ledger may be: one closes every five seconds. An older one hides what the wallet has sent since. */
+/** How far the newest ledger may be behind the second Horizon's: an older one hides what the wallet has sent since. */
 const BEHIND_SECONDS = 180n
+/** How long Horizon may show no new ledger: one closes every five seconds. */
+const UNCHANGED_MS_MAX = 60_000
 const PAGES_MAX = 50
 /** Operations of the wallet's account that pay nobody. */
 const PAYS_NOBODY = new Set([
@@ -25,21 +28,14 @@ const PAYS_NOBODY = new Set([
  * has looked.
  */
 export async function whyBlocked(tx: Transaction, chain: StellarChain): Promise<WaitingReason | undefined> {
-  const { closedAt, history_latest_ledger: newest } = await chain.horizon.root()
-  const { rows } = await tx.query<{ now: string; checked_block: string | null }>(
-    `
-    select floor(extract(epoch from clock_timestamp()))::bigint as now,
-           (select checked_block from wallet_checks where network = 'STELLAR') as checked_block`,
+  const behind = await whyBehind(chain)
+  if (behind !== undefined) return { code: 'NODE_BEHIND', detail: behind }
+  const { rows } = await tx.query<{ checked_block: string }>(
+    `select checked_block from wallet_checks where network = 'STELLAR'`,
   )
-  const age = BigInt(rows[0]!.now) - closedAt
-  if (age > BEHIND_SECONDS)
-    return {
-      code: 'NODE_BEHIND',
-      detail: `the newest ledger of Horizon, ${newest}, closed ${age} seconds ago`,
-    }
   // A paging token begins with its ledger.
   const first = BigInt(chain.firstLedger) << 32n
-  const [address, checked] = rows[0]!.checked_block?.split(' ') ?? []
+  const [address, checked] = rows[0]?.checked_block.split(' ') ?? []
   // Another hot wallet has other transactions.
   let from = address === chain.address && BigInt(checked!) > first ? BigInt(checked!) : first
   for (let page = 1; page <= PAGES_MAX; page++) {
@@ -59,6 +55,23 @@ export async function whyBlocked(tx: Transaction, chain: StellarChain): Promise<
   }
   await keepChecked(tx, `${chain.address} ${from}`)
   return { code: 'NODE_BEHIND', detail: `the wallet's transactions are read up to ledger ${from >> 32n}` }
+}
+
+/** Why Horizon may be behind, by the second Horizon, or alone by its own ledgers: clocks here may be wrong. */
+async function whyBehind({ horizon, second }: StellarChain): Promise<string | undefined> {
+  const { closedAt, history_latest_ledger: newest, unchangedMs } = await horizon.root()
+  const there = await second?.root().catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
+    return undefined
+  })
+  const behind = there === undefined ? 0n : there.closedAt - closedAt
+  if (behind > BEHIND_SECONDS)
+    return `the newest ledger of Horizon, ${newest}, is ${behind} seconds behind the second Horizon's`
+  if (there !== undefined) return undefined
+  if (unchangedMs === undefined) return `Horizon has shown no ledger after ${newest} yet`
+  return unchangedMs > UNCHANGED_MS_MAX
+    ? `Horizon has shown no ledger after ${newest} for ${Math.floor(unchangedMs / 1000)} seconds`
+    : undefined
 }
 
 const keepChecked = (tx: Transaction, checked: string) =>
