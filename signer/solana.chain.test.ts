@@ -13,10 +13,15 @@ import { solanaAdapter, type SolanaConfig } from '../chains/solana/adapter.ts'
 import { depositKeysOf } from '../chains/solana/deposit-keys.ts'
 import {
   addressWithSeed,
+  associatedOf,
+  createAssociated,
   makeNonceAccount,
   memoOf,
+  SYSTEM,
   TOKEN,
+  transferChecked,
   transferSol,
+  unitPrice,
 } from '../chains/solana/instructions.ts'
 import { remote, signerOfSeed } from '../chains/solana/keys.ts'
 import { parse, signBriefly, signOnNonce, type Terms } from '../chains/solana/transaction.ts'
@@ -343,6 +348,88 @@ test.skipIf(!runtime)(
     )
     const forThief = makeNonceAccount(newAddress(), account, 'bursar-nonce-9', 1_500_000n)
     expect(await make([made[0]!, forThief[1]!], account)).toMatch(/does not make/)
+  },
+)
+
+test.skipIf(!runtime)(
+  'a thief of the worker can add no account, no program and no price to what is signed',
+  async () => {
+    const running = await start()
+    const { hot, client, mints } = running
+    const customer = await newCustomer(service)
+    const made = await withdraw(customer, 'USDC', '1')
+    const [to, mint] = [made.destination_address as Address, mints.USDC]
+    const evidence = await evidenceFor(customer, made)
+    const place = depositKeysOf(WORDS).newAddress('00000000-0000-4000-8000-000000000001') as {
+      address: Address
+      derivation: string
+    }
+    const why = 'it is not written as a payment of Bursar'
+    const askEach = async (raw: Buffer) => {
+      const what = { wallet: hot.address, unsigned: hexOf(raw) }
+      const isMove = parse(raw).signers.length > 1
+      return isMove
+        ? client.move('SOLANA', what, place).then(
+            () => 'signed',
+            (error: Error) => error.message,
+          )
+        : client
+            .ask('SOLANA', what, evidence)
+            .then((answer) => ('reason' in answer ? answer.reason.detail : 'signed'))
+    }
+    for (const [from, owner] of [
+      [hot.address, to],
+      [place.address, hot.address],
+    ] as const) {
+      const others = from === hot.address ? [] : [remote(from)]
+      const written = async (...instructions: Instruction[]) =>
+        askEach(
+          signOnNonce(remote(hot.address), instructions, await termsOf(running), ...others).raw_transaction,
+        )
+      const of = (own: Address) => associatedOf(own, mint, TOKEN)
+      const accounts = { source: of(from), mint, target: of(owner), owner: from }
+      const pays = transferChecked(TOKEN, accounts, 1_000_000n, 6)
+      const makes = { payer: hot.address, account: of(owner), owner, mint }
+      // A mint's program is called with the accounts that follow: a signer among them would sign what it does.
+      const hooked = { ...pays, accounts: [...pays.accounts!, { address: hot.address, role: 3 }] }
+      expect(await written(hooked as Instruction)).toContain(why)
+      expect(
+        await written({
+          ...pays,
+          accounts: [{ address: newAddress(), role: 1 }, ...pays.accounts!.slice(1)],
+        }),
+      ).toContain(why)
+      // The program that is named owns the account that is made, and says how large it is: its rent is the thief's.
+      expect(await written(createAssociated(newAddress(), makes), pays)).toContain(why)
+      for (const other of [{ mint: newAddress() }, { account: newAddress() }])
+        expect(await written(createAssociated(TOKEN, { ...makes, ...other }), pays)).toContain(why)
+      // Without a limit of units, the network takes the price for 200,000 of each instruction.
+      const advance: Instruction = {
+        programAddress: SYSTEM,
+        accounts: [
+          { address: newAddress(), role: 1 },
+          { address: 'SysvarRecentB1ockHashes11111111111111111111' as Address, role: 0 },
+          { address: hot.address, role: 2 },
+        ],
+        data: Buffer.of(4, 0, 0, 0),
+      }
+      const unlimited = [advance, unitPrice(10n ** 12n), { ...pays, accounts: pays.accounts! }]
+      if (others.length === 0)
+        expect(
+          await askEach(signBriefly(remote(hot.address), unlimited, newAddress()).raw_transaction),
+        ).toContain(why)
+      expect(await written(createAssociated(TOKEN, makes), pays)).toBe('signed')
+    }
+    const sweepOf = async (mint: Address) => {
+      const [source, target] = [place.address, hot.address].map((own) => associatedOf(own, mint, TOKEN))
+      const accounts = { source: source!, mint, target: target!, owner: place.address }
+      const sweep = transferChecked(TOKEN, accounts, 1n, 6)
+      return askEach(
+        signOnNonce(remote(hot.address), [sweep], await termsOf(running), remote(place.address))
+          .raw_transaction,
+      )
+    }
+    expect(await sweepOf(newAddress())).toMatch(/no mint that is configured/)
   },
 )
 

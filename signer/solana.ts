@@ -9,11 +9,13 @@ import { disagreementOf } from '../chains/solana/signed-payment.ts'
 import {
   addSignature,
   feeOf,
+  isPlain,
   messageOf,
   parse,
   parsePayment,
   rentOfMadeAccount,
   SIGNATURE_FEE,
+  type ParsedPayment,
 } from '../chains/solana/transaction.ts'
 import type { MoveRequest, SignerFamily, SignerNetwork, UnsignedRead, Wallet } from './family.ts'
 import { demand, requireDerived } from './refused.ts'
@@ -56,11 +58,18 @@ const walletBy = (signer: SolanaSigner): Wallet => ({
  */
 function readPayment(_network: SignerNetwork, unsigned: Hex, wallet: string): UnsignedRead {
   const raw = bytesOf(unsigned)
-  const { from, transfers, ...terms } = parsePayment(raw)
+  const payment = parsePayment(raw)
+  const { from, transfers } = payment
   demand(from === wallet && parse(raw).signers.length === 1, `it is not a payment of ${wallet} alone`)
   demand(transfers.length === 1, 'it has more than one payment: each is signed alone')
+  requirePlain(raw, wallet, payment)
   const rent = transfers[0]!.madeFor === undefined ? 0n : RENT_MAX
-  return { nonce: nameOf(raw), fee: feeOf(terms) + rent }
+  return { nonce: nameOf(raw), fee: feeOf(payment) + rent }
+}
+
+/** Whoever adds to a payment gets what its signers have: a program that is called can call others with their signatures. */
+function requirePlain(raw: Buffer, owner: string, payment: ParsedPayment): void {
+  demand(isPlain(raw, owner as Address, payment), 'it is not written as a payment of Bursar')
 }
 
 const nameOf = (raw: Buffer) => createHash('sha256').update(messageOf(raw)).digest('hex').slice(0, 32)
@@ -78,7 +87,8 @@ function judgeMove(network: SignerNetwork, request: MoveRequest): { signer: Wall
     return { signer: hot, read: { nonce, fee: rent + SIGNATURE_FEE } }
   }
   const keys = requireDerived(network, request) as unknown as SolanaDepositKeys
-  const { from, transfers, ...terms } = parsePayment(raw)
+  const payment = parsePayment(raw)
+  const { from, transfers } = payment
   const { signers } = parse(raw)
   const areOurs = signers.length === 2 && signers.includes(of as Address)
   demand(from === wallet && areOurs, `${wallet} and ${of} do not sign it, and nobody else`)
@@ -86,11 +96,15 @@ function judgeMove(network: SignerNetwork, request: MoveRequest): { signer: Wall
     const own = [...network.wallets.keys()].some(
       (one) => target === (mint === undefined ? one : associatedOf(one as Address, mint, program)),
     )
+    const isKnown = mint === undefined || Object.values(network.tokenAddresses).includes(mint)
+    demand(isKnown, `${mint} is no mint that is configured`)
     demand(own, `${target} is no wallet of ${name}: what lies at an address goes there`)
     demand(madeFor === undefined || network.wallets.has(madeFor), `it makes an account for ${madeFor}`)
   }
-  const rent = transfers.some(({ madeFor }) => madeFor !== undefined) ? RENT_MAX : 0n
+  demand(transfers.length === 1, 'it has more than one payment: each is signed alone')
+  requirePlain(raw, of, payment)
+  const rent = transfers[0]!.madeFor === undefined ? 0n : RENT_MAX
   const owner = walletBy(keys.signerOf(of, derivation)!)
   const both: Wallet = { ...hot, sign: async (bytes, kept) => owner.sign(await hot.sign(bytes, kept), kept) }
-  return { signer: both, read: { nonce, fee: feeOf(terms) + SIGNATURE_FEE + rent } }
+  return { signer: both, read: { nonce, fee: feeOf(payment) + SIGNATURE_FEE + rent } }
 }

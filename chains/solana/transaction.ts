@@ -332,6 +332,32 @@ export function parsePayment(raw: Uint8Array): ParsedPayment {
   return { ...terms, from: feePayer, transfers }
 }
 
+/**
+ * Whether bytes are what Bursar writes for their payments of an owner, and nothing more: an account that a program is called with
+ * beside its own, a program that makes an account or a limit that is left out can cost all that their signers have.
+ */
+export function isPlain(
+  raw: Uint8Array,
+  owner: Address,
+  { from, transfers, ...terms }: ParsedPayment,
+): boolean {
+  const written = transfers.flatMap(({ target, units, mint, program, decimals, memo, madeFor }) => [
+    ...(mint && madeFor
+      ? [createAssociated(program, { payer: from, account: target, owner: madeFor, mint })]
+      : []),
+    ...(memo === null ? [] : [memoOf(memo)]),
+    mint === undefined
+      ? transferSol(owner, target, units)
+      : transferChecked(
+          program,
+          { source: associatedOf(owner, mint, program), mint, target, owner },
+          units,
+          decimals,
+        ),
+  ])
+  return messageOf(raw).equals(Buffer.from(compileOnNonce(from, written, terms).messageBytes))
+}
+
 /** Signs the same payments on the same nonce at another price: at most one of the two can ever be made. */
 export function signAgain(signer: SolanaSigner, raw: Uint8Array, unitPriceNow: bigint): SignedTransaction {
   const { messageBytes } = getTransactionDecoder().decode(raw)
