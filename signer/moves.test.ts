@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { encodeFunctionData, parseAbi, serializeTransaction, type Hex } from 'viem'
+import { encodeFunctionData, parseAbi, parseEther, serializeTransaction, toHex, type Hex } from 'viem'
 import { expect, test } from 'vitest'
 import { depositKeysOf } from '../chains/evm/deposit-keys.ts'
 import { signerOf, type EvmTransaction } from '../chains/evm/transaction.ts'
@@ -93,4 +93,30 @@ test('what moves cost counts in the windows, each time that it is asked for', as
   for (let asked = 1; asked <= 4; asked++) await move()
   await expect(move()).rejects.toThrow('more ETH would leave than its window of 86400 s allows')
   await expect(move({ to: address }, gasWallet)).rejects.toThrow(/more ETH would leave/)
+})
+
+test('bytes that are no text are not signed: what is checked of a list would not be what is signed', async () => {
+  const section = {
+    tokens: { USDG: TOKEN },
+    windows: ['ETH', 'USDG'].map((asset) => ({ asset, period_seconds: 3_600, amount: '1' })),
+  }
+  const own = await ownEvmSigner(section)
+  await own.change({
+    kind: 'OPEN',
+    wallet: own.wallet,
+    next_nonce: 0,
+    transfers_from: new Date(0).toISOString(),
+  })
+  const payment = own.payment({ asset: 'USDG', amount: '1', to: hotWallet })
+  const pays = encodeFunctionData({ abi: ABI, functionName: 'transfer', args: [hotWallet, 1_000_000n] })
+  // As a whole, it pays the stranger 2 ETH. From its 24th byte on, it pays the token: 'length' is a zero there, and 256 as a whole.
+  const bytesOf = (...hex: string[]) => [...Buffer.from(hex.join(''), 'hex')]
+  const unsigned = [
+    ...bytesOf('02f8a5', '90', '01'.padStart(32, '0'), '8001', '85', '02f88c0180', '826000'),
+    ...bytesOf('94', stranger.slice(2), '94', toHex(parseEther('2') >> 48n, { size: 14 }).slice(2)),
+    ...Array.from({ length: 4 }, () => 'length'),
+    ...bytesOf('b85c', '94', TOKEN.slice(2), '80', 'b844', pays.slice(2), '80'),
+  ] as unknown as Hex
+  const signed = own.signer.sign({ ...payment, wallet: own.wallet, unsigned })
+  await expect(signed).rejects.toThrow('the bytes are not in hex')
 })

@@ -3,7 +3,7 @@ import type { SignerConfig } from './config.ts'
 import type { MoveRequest, Wallet } from './family.ts'
 import type { Journal } from './journal.ts'
 import type { MoveLine } from './journal-lines.ts'
-import { demand, demandFee } from './refused.ts'
+import { demand, demandFee, requireHex } from './refused.ts'
 import { requireNotStopped, requireWithinWindows } from './rules.ts'
 
 /**
@@ -17,6 +17,7 @@ export function judgeMove(
   request: MoveRequest,
   now: Date,
 ): { line: MoveLine; signer: Wallet } {
+  requireHex(request.unsigned)
   requireNotStopped(config.stopFile)
   const network = config.networks.get(request.network)
   demand(network !== undefined, `${request.network} is not configured`)

@@ -18,6 +18,11 @@ export function demandFee({ feeMax, family }: SignerNetwork, fee: bigint): void 
   demand(fee <= feeMax, `it may cost ${fee} ${family.feeUnit}, above fee_max`)
 }
 
+/** Throws Refused for bytes that are no text: of a list, other bytes could be checked than are signed. */
+export function requireHex(unsigned: unknown): void {
+  demand(typeof unsigned === 'string' && /^0x([0-9a-f]{2})+$/i.test(unsigned), 'the bytes are not in hex')
+}
+
 /** A fingerprint, and the steps of a path. */
 const DERIVATION = /^[0-9a-f]{8}(\/\d{1,10}){1,8}$/
 

@@ -9,7 +9,7 @@ import { unlessUnreadable } from '../src/networks/signed-payment.ts'
 import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/approval-statement.ts'
 import { decimalsOn, type SignerConfig } from './config.ts'
 import type { SignerNetwork, Wallet } from './family.ts'
-import { demand, demandFee, Early, Refused } from './refused.ts'
+import { demand, demandFee, Early, Refused, requireHex } from './refused.ts'
 import type { Journal } from './journal.ts'
 import type { SignLine } from './journal-lines.ts'
 import type { Leaving } from './windows.ts'
@@ -61,6 +61,7 @@ export function steadyClock(journal: Pick<Journal, 'newest'>): () => Date {
  * believes nothing that the configuration does not prove: neither the bytes, nor who accepted or approved the payment.
  */
 export function judge(config: SignerConfig, journal: Journal, request: SignRequest, now: Date): Allowed {
+  requireHex(request.unsigned)
   const { network, accepted, units } = judgePayment(config, journal, request, now)
   const wallet = network.wallets.get(request.wallet)
   demand(wallet !== undefined, `${request.wallet} is no wallet of ${request.network}`)
@@ -206,6 +207,7 @@ interface Accepted {
 }
 
 function acceptedIn(text: string): Accepted {
+  demand(typeof text === 'string', 'what was accepted cannot be read')
   const members = JSON.parse(text) as (string | null)[]
   demand(Array.isArray(members) && members.length >= 8, 'what was accepted cannot be read')
   const [customer_id, id, , asset, amount, network, destination, memo] = members
