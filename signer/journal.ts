@@ -67,6 +67,8 @@ export class Journal {
   readonly #allowed = new Set<string>()
   /** By network, asset and address. */
   readonly #named = new Map<string, DestinationLine[]>()
+  /** By these and the SHA-256 of what people have approved: it names them no more. */
+  readonly #takenBack = new Set<string>()
   /** The SHA-256 of what people have approved. */
   readonly #changes = new Set<string>()
   /** By network, the time from which on transfers are signed that are not on record. */
@@ -172,7 +174,12 @@ export class Journal {
     if (line.kind === 'DESTINATION') {
       for (const destination of line.destinations) {
         const key = destinationKey({ ...line, destination })
-        this.#named.set(key, line.remove ? [] : [...(this.#named.get(key) ?? []), line])
+        const named = this.#named.get(key) ?? []
+        const approved = `${key} ${line.change!.split('/')[0]}`
+        // What was taken back is not named again by fewer of the same approvals.
+        if (line.remove)
+          for (const { change } of named) this.#takenBack.add(`${key} ${change!.split('/')[0]}`)
+        if (!this.#takenBack.has(approved)) this.#named.set(key, line.remove ? [] : [...named, line])
       }
       return
     }

@@ -92,3 +92,19 @@ test('from an amount on, a destination is paid once people have named it and its
     'approvers names 2 keys, and 3 approvals are required',
   )
 })
+
+test('a destination whose name was taken back is not named again by approvals that named it before', async () => {
+  const rule = { asset: 'ETH', from: '10', required: 1, cooling_seconds: 0 }
+  const own = await opened({ windows: [ALL], destinations: [rule] })
+  const judged = async (to: Hex) => (await own.signer.check([own.payment({ to, amount: '10' })]))[0]
+  const name = (destinations: Hex[], people: number, more: object = {}) =>
+    own.change({ kind: 'DESTINATION', asset: 'ETH', destinations, ...more }, people)
+  await name([A, B], 2)
+  await name([A], 1, { remove: true })
+  // A thief of the worker has kept what was carried there, and leaves one approval out.
+  await name([A, B], 1)
+  expect([await judged(A), await judged(B)]).toEqual([expect.stringMatching(/^1 approvers must/), null])
+  own.later(1)
+  await name([A], 1)
+  expect(await judged(A)).toBeNull()
+})
