@@ -185,24 +185,7 @@ test.skipIf(!runtime)(
 
     // Addresses are vouched for by the signer.
     const networks: Networks = new Map([['SOLANA', adapter]])
-    const place = { profile_id: customer.profile_id, crypto_network: 'SOLANA' as const }
-    const asked = insertDepositAddress(
-      service.db,
-      { networks, rowMacs: ROW_MACS },
-      customer.customer_id,
-      place,
-    )
-    await expect
-      .poll(async () => (await service.db.query('select 1 from asked_addresses')).rowCount)
-      .toBeGreaterThan(0)
-    const credit = async () => {
-      await hurry(service.db)
-      await creditDepositsOn(service, 'SOLANA', adapter)
-    }
-    await credit()
-    const { address } = await asked
-    node.run([transferSol(node.bank.address, address as Address, 2n * SOL)], node.bank)
-    for (let count = 0; count < 5; count++) await credit()
+    const address = await depositAt(running, adapter, customer)
     for (let count = 0; count < 6; count++) {
       await sweepDepositAddresses({ db: service.db, networks, settings: service.settings })
       node.mine()
@@ -217,6 +200,61 @@ test.skipIf(!runtime)(
     const custody = await sumOn(service.db, 'custody:SOLANA', 'SOL')
     expect(parseAmount(held.SOL!, 9)).toBe(10n * SOL - custody)
     expect((await verify(service.db, tokens(running))).disagreements).toEqual([])
+  },
+)
+
+/** A new deposit address with 2 SOL that are credited. */
+async function depositAt({ node }: Running, adapter: NetworkAdapter, customer: TestCustomer) {
+  const asked = insertDepositAddress(
+    service.db,
+    { networks: new Map([['SOLANA', adapter]]), rowMacs: ROW_MACS },
+    customer.customer_id,
+    { profile_id: customer.profile_id, crypto_network: 'SOLANA' },
+  )
+  await expect
+    .poll(async () => (await service.db.query('select 1 from asked_addresses')).rowCount)
+    .toBeGreaterThan(0)
+  const credit = async () => {
+    await hurry(service.db)
+    await creditDepositsOn(service, 'SOLANA', adapter)
+  }
+  await credit()
+  const { address } = await asked
+  node.run([transferSol(node.bank.address, address as Address, 2n * SOL)], node.bank)
+  for (let count = 0; count < 5; count++) await credit()
+  return address
+}
+
+test.skipIf(!runtime)(
+  'a move that the signer refuses, or that it does not answer, holds up no other',
+  async () => {
+    const running = await start()
+    const { node, client, given, hot } = running
+    const lanes = [3, 4, 5].map((lane) => addressWithSeed(hot.address, `bursar-nonce-${lane}`))
+    const more = { ...running, given: { ...given, lanes: 6 } }
+    const address = await depositAt(running, adapterOf(more), await newCustomer(service))
+    const refusing: SignerClient = {
+      ...client,
+      // Its own rules refuse a place that the deposit key does not give.
+      move: (network, what, place) =>
+        client.move(network, what, place.address === lanes[1] ? { ...place, address: hot.address } : place),
+    }
+    const down = { ...client, move: () => Promise.reject(new NodeFailure('the signer does not answer')) }
+    const step = async (signer: SignerClient) => {
+      await expect(adapterOf(more, signer).sweep!(round())).rejects.toThrow()
+      node.mine()
+    }
+    await step(refusing)
+    // What is signed goes on without the signer.
+    for (let count = 0; count < 4; count++) await step(down)
+    const isMade = (account: Address) => lamportsOf(running, account) > 0n
+    expect(lanes.map(isMade)).toEqual([true, false, true])
+    expect(lamportsOf(running, address)).toBe(0n)
+    const { rows } = await service.db.query('select 1 from sweeps where state in ($1, $2)', [
+      'SIGNED',
+      'BROADCAST',
+    ])
+    expect(rows).toEqual([])
   },
 )
 

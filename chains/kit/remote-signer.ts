@@ -6,7 +6,7 @@ import { Closed } from '../../src/contract/fields.ts'
 import type { SignedStatement, SigningEvidence } from '../../src/contract/approval.ts'
 import type { Queryable } from '../../src/db/database.ts'
 import type { AskedWithdrawal, SignedTransaction, SignerAnswer } from '../../src/networks/network.ts'
-import { NodeFailure } from '../../src/networks/node-failure.ts'
+import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
 import { SIGNER_RECHECK_MS, type WaitingReason } from '../../src/networks/waiting.ts'
 
 /** The signer answers, and a wallet's key cannot be used now. Other wallets may have theirs elsewhere. */
@@ -130,8 +130,10 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
     },
     async move(network, what, { address, derivation }) {
       const { status, body } = await call('/v1/move', { network, ...what, address, derivation })
+      // Where it has answered, the next move is asked for at once; a key that cannot be used takes as long again.
+      const Failure = status === 503 ? NodeFailure : NodeRefusal
       if (status !== 200)
-        throw new NodeFailure(`the signer refuses a move of ${what.wallet}: ${String(body.refused)}`)
+        throw new Failure(`the signer refuses a move of ${what.wallet}: ${String(body.refused)}`)
       return body.signed as string
     },
     async addresses(network, asked) {

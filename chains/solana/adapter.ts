@@ -9,6 +9,7 @@ import type { SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
 import { addressGiver } from './asked-addresses.ts'
 import { askFor, remoteDepositKeys } from './asked-bytes.ts'
 import { told } from '../kit/remote-signer.ts'
+import { collectingFailures } from '../kit/sweeps.ts'
 import { chainFacts, GAS_ASSET, mintsOf, NETWORK, solanaSweepWorth, type SolanaChain } from './chain.ts'
 import { scanBlocks, verifyDeposits } from './deposit-checks.ts'
 import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
@@ -113,8 +114,10 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     // The rounds also make the wallet's nonce accounts.
     async sweep(round) {
       if (chain.hotWallet.isWatched) return 0
-      const made = await makeLanes(db, chain, round)
-      return depositKeys === undefined ? made : made + (await sweep(db, chain, depositKeys, round))
+      return collectingFailures(async (failed) => {
+        const made = await makeLanes(db, chain, round).catch((error: unknown) => (failed(error), 0))
+        return depositKeys === undefined ? made : made + (await sweep(db, chain, depositKeys, round))
+      })
     },
 
     // Operators.

@@ -46,7 +46,10 @@ export async function makeLanes(db: Database, chain: SolanaChain, round: SweepRo
     ({ account }) => !isMade(account) && !making.some(({ address }) => address === account),
   )
   return collectingFailures(async (failed) => {
-    const signed = missing.length === 0 ? 0 : await signMissing(db, chain, accounts, missing, round)
+    // What is signed is followed, also where a signer process signs no more.
+    const signed = await signMissing(db, chain, accounts, missing, round, failed).catch(
+      (error: unknown) => (failed(error), 0),
+    )
     const under = signed === 0 ? making : await selectUnderWay(db, NETWORK, { kind: 'TOP_UP' })
     const standing = await statusesOf(
       chain.rpc,
@@ -68,7 +71,9 @@ async function signMissing(
   accounts: Accounts,
   missing: readonly { seed: string; account: Address }[],
   { isFrozen }: SweepRound,
+  failed: (error: unknown) => void,
 ): Promise<number> {
+  if (missing.length === 0) return 0
   const { rentOfNonce, rentOfWallet } = await chain.facts()
   const wallet = chain.hotWallet.address
   const { value } = await chain.rpc.call<{ value: { blockhash: string } }>('getLatestBlockhash', {
@@ -76,22 +81,25 @@ async function signMissing(
   })
   const left = (accounts.get(wallet)?.lamports ?? 0n) - rentOfWallet
   const affordable = Number(left / (rentOfNonce + SIGNATURE_FEE))
-  let signed = 0
-  for (const { seed, account: address } of missing.slice(0, Math.max(0, affordable))) {
-    const instructions = makeNonceAccount(wallet, address, seed, rentOfNonce)
-    const asked = signBriefly(chain.hotWallet, instructions, value.blockhash)
-    const bytes = await signedMove(chain, asked, { address, derivation: '' })
-    const made = { customer_id: PLATFORM_ID, address, kind: 'TOP_UP', asset: GAS_ASSET } as const
-    const amount = lamportsText(rentOfNonce)
-    const isKept = await unlessTaken(db, NETWORK, isFrozen, async (tx) => {
-      await insertSweep(tx, NETWORK, { ...made, amount }, bytes)
-      await lockLanes(tx, [address])
-      await keepUsed(tx, [{ nonceAccount: address, nonce: null, signature: bytes.crypto_tx_hash }])
-      return true
-    })
-    if (isKept) signed += 1
-  }
-  return signed
+  const few = missing.slice(0, Math.max(0, affordable))
+  return stepEach(
+    few,
+    ({ seed }) => seed,
+    failed,
+    async ({ seed, account: address }) => {
+      const instructions = makeNonceAccount(wallet, address, seed, rentOfNonce)
+      const asked = signBriefly(chain.hotWallet, instructions, value.blockhash)
+      const bytes = await signedMove(chain, asked, { address, derivation: '' })
+      const made = { customer_id: PLATFORM_ID, address, kind: 'TOP_UP', asset: GAS_ASSET } as const
+      const amount = lamportsText(rentOfNonce)
+      return unlessTaken(db, NETWORK, isFrozen, async (tx) => {
+        await insertSweep(tx, NETWORK, { ...made, amount }, bytes)
+        await lockLanes(tx, [address])
+        await keepUsed(tx, [{ nonceAccount: address, nonce: null, signature: bytes.crypto_tx_hash }])
+        return true
+      })
+    },
+  )
 }
 
 /**
