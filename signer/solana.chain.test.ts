@@ -505,6 +505,24 @@ test.skipIf(!runtime)(
 )
 
 test.skipIf(!runtime)(
+  'a payment that fails on the network is refunded: what was asked for it is the same transaction',
+  async () => {
+    const running = await start()
+    const { node, mints } = running
+    const customer = await newCustomer(service)
+    const to = newAddress()
+    node.open(TOKEN, mints.USDC, to)
+    const made = await withdraw(customer, 'USDC', '20', { to })
+    await work(service.db, networksOf(running))
+    await work(service.db, networksOf(running))
+    node.freeze(TOKEN, mints.USDC, to)
+    await settle(service.db, networksOf(running), () => node.mine())
+    expect(await readTransfer(customer, made)).toMatchObject({ status: 'FAILED' })
+    expect((await verify(service.db, tokens(running))).disagreements).toEqual([])
+  },
+)
+
+test.skipIf(!runtime)(
   'a worker that dies at any step while the signer is asked pays each withdrawal once',
   async () => {
     const running = await start()

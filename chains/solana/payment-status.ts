@@ -67,7 +67,7 @@ export async function checkStatus(
         // The same bytes again: they are valid as long as the nonce has its value.
         if (!hasMoved(accounts, payment)) return { state: 'UNKNOWN', ...tooCheap(chain, withdrawal) }
         // The signer process has signed them, and its answer was lost: it gives the same again.
-        if (!parse(withdrawal.raw_transaction).isSigned) return { state: 'UNKNOWN' }
+        if (withdrawal.isAsked) return { state: 'UNKNOWN' }
         return (await endOfNonce(db, chain, withdrawal)) ?? { state: 'MINED' }
       }),
     ),
