@@ -158,7 +158,12 @@ function whyNoAnswer(error: Error): SignerAnswer {
   const detail = error.message
   return error instanceof NodeFailure
     ? { reason: { code: 'SIGNER_DOWN', detail } }
-    : { reason: { code: 'SIGNER_REFUSES', detail: `the signer's answer cannot be used: ${detail}` } }
+    : {
+        reason: {
+          code: 'SIGNER_REFUSES',
+          detail: `the signer's answer cannot be used: ${detail}`,
+        },
+      }
 }
 
 /** What the signer's journal ended with in its last answer for the network. */
@@ -208,13 +213,17 @@ export async function askSigner(
     return { signed }
   }
   for (const withdrawal of asked) {
-    const what = await bytes.unsignedIn(withdrawal.raw_transaction)
+    let wallet = ''
+    const askOne = async () => {
+      const what = await bytes.unsignedIn(withdrawal.raw_transaction)
+      wallet = what.wallet
+      return keyless.get(wallet) ?? ask(what, withdrawal)
+    }
     const answer =
       down ??
-      keyless.get(what.wallet) ??
-      (await ask(what, withdrawal).catch((error: Error) => {
+      (await askOne().catch((error: Error) => {
         const none = whyNoAnswer(error)
-        if (error instanceof KeyFailure) keyless.set(what.wallet, none)
+        if (error instanceof KeyFailure) keyless.set(wallet, none)
         else if (error instanceof NodeFailure) down = none
         return none
       }))
