@@ -185,7 +185,8 @@ async function networkOf(
     throw new Error(`networks.${name} is no EVM network and not SOLANA, the only ones that are signed for`)
   const isEvm = family === evm
   const tokens = isEvm ? tokensOf(network, section.tokens ?? {}) : new Map<string, Token>()
-  const mints = isEvm ? [] : [...mintsOf(section.tokens ?? {})]
+  const contracts = [...tokens].map(([asset, { address }]): [string, string] => [asset, address])
+  const mints: [string, string][] = isEvm ? [] : [...mintsOf(section.tokens ?? {})]
   const units = (field: string, asset: string, amount: string) => {
     const decimals = decimalsOn(network, asset)
     if (decimals === undefined) throw new Error(`networks.${name}.${field}: ${asset} is no asset of ${name}`)
@@ -208,10 +209,7 @@ async function networkOf(
     ...{ network, family, gasWallet, tokens },
     depositKeys: section.deposit_key && (await depositKeysIn(family, name, section.deposit_key, environment)),
     chainId: section.chain_id ?? NETWORKS[network].chainId ?? 0,
-    tokenAddresses: Object.fromEntries([
-      ...[...tokens].map(([asset, { address }]) => [asset, address] as const),
-      ...mints,
-    ]),
+    tokenAddresses: Object.fromEntries([...contracts, ...mints]),
     wallets,
     feeMax: units('fee_max', NETWORKS[network].gasAsset, section.fee_max),
     windows: section.windows.map(({ asset, period_seconds, amount, count, per }, index) => {

@@ -26,9 +26,9 @@ export const evm: SignerFamily = {
 }
 
 /** The same question always gets the same bytes (RFC 6979), so no signature is kept. */
-const localWallet = ({ address, signTransaction }: EvmSigner): Wallet => ({
-  address,
-  sign: (unsigned) => signTransaction(parse(unsigned)),
+const localWallet = (signer: EvmSigner): Wallet => ({
+  address: signer.address,
+  sign: (unsigned) => signer.signTransaction(parse(unsigned)),
 })
 
 function readTransaction({ chainId }: SignerNetwork, unsigned: Hex) {

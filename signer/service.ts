@@ -68,6 +68,10 @@ export class Signer {
 
   /** Deposit addresses at paths, vouched for. Throws Refused where the network's follow from a public key. */
   async addresses(network: string, asked: readonly AskedAddress[]): Promise<object[]> {
+    const isNumber = (one: number) => Number.isInteger(one) && one >= 0 && one < 2 ** 31
+    const areRead =
+      asked.length <= 500 && asked.every(({ path }) => path.length === 2 && path.every(isNumber))
+    demand(areRead, 'at most 500 addresses are given out at a time, each at a path of two numbers')
     const answers = await this.#config.networks.get(network)?.depositKeys?.answersTo?.(asked)
     demand(answers !== undefined, `no address of ${network} is given out here`)
     return answers
@@ -104,7 +108,7 @@ export class Signer {
    */
   async change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<{ signed?: Hex }> {
     const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}
-    const wallet = 'wallet' in change ? wallets?.get(change.wallet as Hex) : undefined
+    const wallet = 'wallet' in change ? wallets?.get(change.wallet) : undefined
     await this.#alone(async () => {
       const now = this.#now()
       const approving = requireApproved(this.#config, change, approvals, now)

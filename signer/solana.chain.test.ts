@@ -171,6 +171,10 @@ test.skipIf(!runtime)(
     const running = await start()
     const { node, adapter, mints } = running
     const customer = await newCustomer(service)
+    for (const path of [[1], [1, -1], [1, 0.5], [1, 2 ** 31], [1, 2, 3], []])
+      await expect(running.client.addresses('SOLANA', [{ id: 'x', path }])).rejects.toThrow(
+        'path of two numbers',
+      )
     const made = [
       await withdraw(customer, 'SOL', '1'),
       await withdraw(customer, 'USDC', '20', { to: node.open(TOKEN, mints.USDC, newAddress()) }),

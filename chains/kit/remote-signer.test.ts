@@ -22,7 +22,7 @@ test('bytes that somebody has changed to what cannot be read keep no other from 
     asked,
   )
   expect([...answers.values()]).toEqual([
-    { reason: { code: 'SIGNER_REFUSES', detail: expect.stringContaining('it is no transaction') } },
+    { reason: { code: 'SIGNER_REFUSES', detail: expect.stringContaining('it is no transaction') as string } },
     { signed },
   ])
 })

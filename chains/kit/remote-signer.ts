@@ -69,21 +69,24 @@ const TIMEOUT_MS = 10_000
 /** A key that failed is tried with new withdrawals after this time, where nothing else has tried it. */
 const KEY_FAILURE_MS = 60_000
 
-/** Reads the files of a signer's address. */
-export async function signerClient(address: SignerAddress): Promise<SignerClient> {
-  const isSocket = 'socket' in address
-  const dispatcher = new Agent({
-    connect: isSocket
-      ? { socketPath: address.socket }
-      : {
-          ca: await readFile(address.ca),
-          cert: await readFile(address.certificate),
-          key: await readFile(address.key),
-        },
+const dispatcherOf = async (address: SignerAddress) =>
+  new Agent({
+    connect:
+      'socket' in address
+        ? { socketPath: address.socket }
+        : {
+            ca: await readFile(address.ca),
+            cert: await readFile(address.certificate),
+            key: await readFile(address.key),
+          },
     headersTimeout: TIMEOUT_MS,
     bodyTimeout: TIMEOUT_MS,
   })
-  const origin = isSocket ? 'http://signer' : address.url.replace(/\/+$/, '')
+
+/** Reads the files of a signer's address. */
+export async function signerClient(address: SignerAddress): Promise<SignerClient> {
+  const dispatcher = await dispatcherOf(address)
+  const origin = 'socket' in address ? 'http://signer' : address.url.replace(/\/+$/, '')
   const call = async (path: string, body?: object) => {
     try {
       const reply = await request(`${origin}${path}`, {

@@ -11,7 +11,7 @@ import { keepReplaced } from './lanes.ts'
 import { messageOf, parse, parsePayment } from './transaction.ts'
 
 /** What a signer process is asked for on SOLANA. */
-export const askedBytes: AskedBytes = {
+const askedBytes: AskedBytes = {
   unsignedIn: async (raw) => ({ wallet: parse(raw).feePayer, unsigned: `0x${raw.toString('hex')}` }),
   signedAs: async (what, signed) => signedAs(what.unsigned, signed),
 }
