@@ -22,7 +22,9 @@ export async function readRequests(files: readonly string[]): Promise<CarriedReq
   for (const file of files)
     try {
       const request = JSON.parse(await readFile(file, 'utf8')) as SignRequest
-      const [, transfer_id, , asset, amount, , destination] = JSON.parse(request.accepted) as string[]
+      const [, transfer_id, , asset, amount, , destination] = JSON.parse(
+        request.payments[0]!.accepted,
+      ) as string[]
       const { network, wallet, unsigned } = request
       const nonce = String(parse(unsigned).nonce)
       const shown = Object.entries({ transfer_id, amount, asset, network, destination, wallet, nonce })

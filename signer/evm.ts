@@ -36,7 +36,7 @@ function readTransaction({ chainId }: SignerNetwork, unsigned: Hex) {
   const { gas, maxFeePerGas, nonce } = transaction
   demand(transaction.chainId === chainId, `the chain id is ${transaction.chainId}, not ${chainId}`)
   demand(gas <= GAS_MAX, `it takes ${gas} gas, and ${GAS_MAX} at most is paid for`)
-  return { transaction, read: { nonce, fee: gas * maxFeePerGas } }
+  return { transaction, read: { places: [nonce], fee: gas * maxFeePerGas, payments: 1 } }
 }
 
 /** What lies at an address goes to a wallet of the file. Gas goes to an address that the deposit key gives. */

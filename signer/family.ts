@@ -21,11 +21,16 @@ export interface Wallet {
   sign(unsigned: Hex, kept: KeptSignatures): Promise<Hex>
 }
 
-/** What unsigned bytes use up, and the most that they cost in units of the network's own asset. */
+/** What unsigned bytes use up and pay, and the most that they cost in units of the network's own asset. */
 export interface UnsignedRead {
-  /** The number of the transaction, or, where the family has none, the hash of the bytes: a transfer is signed as these alone. */
-  nonce: number | string
+  /**
+   * What no two transactions of the chain can both use: the number of the transaction, or each of its inputs. Where the family
+   * has neither, the hash of the bytes: a transfer is signed as these alone.
+   */
+  places: readonly (number | string)[]
   fee: bigint
+  /** How many payments there are, beside what goes back to the wallet. */
+  payments: number
 }
 
 /** A move between a deposit address and the platform's wallets, as a worker asks for it. */
@@ -51,6 +56,11 @@ export interface DepositKeys {
 /** What a family of chains tells the signer of its addresses, keys and bytes. */
 export interface SignerFamily {
   carriesMemo: boolean
+  /**
+   * A transaction pays many, and others may be signed for a place of it that are not mined. A transfer keeps its first place:
+   * all that is signed for it has that place, so that the chain takes one of it.
+   */
+  paysMany?: true
   /** The unit of fees, for people. */
   feeUnit: string
   /** An address in the spelling that is compared. Throws an Error for none. */
@@ -61,7 +71,12 @@ export interface SignerFamily {
   depositKeysOf(text: string): DepositKeys
   /** Reads unsigned bytes that a wallet is asked to sign. Throws Refused where they are not of this chain. */
   read(network: SignerNetwork, unsigned: Hex, wallet: string): UnsignedRead
-  disagreementOf(payment: PaymentOn, tokens: Readonly<Record<string, string>>): string | undefined
+  /** Why bytes do not pay what was accepted, as payment `index` of them; undefined where they do. */
+  disagreementOf(
+    payment: PaymentOn,
+    tokens: Readonly<Record<string, string>>,
+    index: number,
+  ): string | undefined
   /** Judges what a move does, and returns who signs it. Throws Refused with the rule that it breaks. */
   judgeMove(network: SignerNetwork, request: MoveRequest): { signer: Wallet; read: UnsignedRead }
 }

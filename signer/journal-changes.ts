@@ -31,7 +31,8 @@ export const changeText = (change: JournalChange): string =>
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 /** What stands for a nonce where the family has none. */
-const isName = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{32}$/.test(value)
+const isName = (value: unknown): value is string =>
+  typeof value === 'string' && /^([0-9a-f]{32}|\w{56,64}:\d{1,19})$/.test(value)
 /** A timestamp as `Date` writes it: the text decides the order, too. */
 const isTime = (value: unknown): value is string =>
   typeof value === 'string' && new Date(Date.parse(value) || 0).toISOString() === value

@@ -11,14 +11,16 @@ interface LineOfWallet extends Line {
   wallet: string
 }
 
-/** A nonce of a wallet, or the hash of bytes where the family has none, and the payment that it is used for. */
+/** A nonce of a wallet, an input, or the hash of bytes where the family has none, and the payment that it is used for. */
 export interface SignLine extends LineOfWallet {
   kind: 'SIGN'
   nonce: number | string
+  /** Other payments may have been signed for it. */
+  shared?: true
   transfer_id: string
   asset: string
   units: string
-  /** The most that it costs, in the network's own asset. */
+  /** The most that it costs, in the network's own asset: of a transaction that pays many, its part. */
   fee: string
   /** Those of a customer's payment. Older lines have none. */
   customer?: string

@@ -49,6 +49,8 @@ interface Named {
 const destinationKey = ({ network, asset, destination }: Named) => `${network} ${asset} ${destination}`
 const walletKey = ({ network, wallet }: Pick<SignLine, 'network' | 'wallet'>) => `${network} ${wallet}`
 
+const isShared = (line: NonceLine): boolean => line.kind === 'SIGN' && line.shared === true
+
 /** Each line is an object of JSON. */
 const OPENING_BRACE = 0x7b
 /** As much is read at a time. */
@@ -197,10 +199,11 @@ export class Journal {
         if (known.kind === 'VOID' && known.network === network) this.#transfers.delete(id)
       return
     }
+    const before = line.kind === 'VOID' ? undefined : this.signedBefore(line)
     if (line.kind !== 'FILL') this.#transfers.set(line.transfer_id, line)
     if (line.kind === 'VOID') return
-    const left = leftBy(line, wallet.byNonce.get(line.nonce))
-    this.#count(line, left)
+    this.#count(line, leftBy(line, before))
+    if (isShared(line)) return
     if (typeof line.nonce === 'number') wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
     wallet.byNonce.set(line.nonce, line)
   }
@@ -265,7 +268,7 @@ export class Journal {
     if (typeof nonce === 'number' && nonce > next)
       return `the journal ends at nonce ${next}, and nonce ${nonce} is asked for: it was lost or restored, or another signer has a journal of its own`
     // One of a nonce is mined at most: to fill it can but keep what was signed with it from being paid.
-    if (line.kind === 'FILL') return undefined
+    if (line.kind === 'FILL' || isShared(line)) return undefined
     const taken = byNonce.get(nonce)
     if (taken === undefined)
       return typeof nonce === 'number' && nonce < next
@@ -297,15 +300,18 @@ export class Journal {
     return last?.kind === 'SIGN' ? last : undefined
   }
 
-  signedAt(place: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): NonceLine | undefined {
-    return this.#walletOf(place).byNonce.get(place.nonce)
+  /** What was signed before in place of a line: of both, the chain takes one. */
+  signedBefore(line: NonceLine): NonceLine | undefined {
+    return line.kind === 'SIGN' && isShared(line)
+      ? this.signedFor(line.transfer_id)
+      : this.#walletOf(line).byNonce.get(line.nonce)
   }
 
   /** Whether the journal says this already: the change was applied, or the nonce was used for this at no lower fee. */
   has(line: Judged): boolean {
     if (this.#isApplied(line)) return true
     if (line.kind !== 'SIGN' && line.kind !== 'FILL') return false
-    const before = this.signedAt(line)
+    const before = this.signedBefore(line)
     return before?.kind === line.kind && BigInt(before.fee) >= BigInt(line.fee)
   }
 

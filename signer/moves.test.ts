@@ -117,6 +117,9 @@ test('bytes that are no text are not signed: what is checked of a list would not
     ...Array.from({ length: 4 }, () => 'length'),
     ...bytesOf('b85c', '94', TOKEN.slice(2), '80', 'b844', pays.slice(2), '80'),
   ] as unknown as Hex
-  const signed = own.signer.sign({ ...payment, wallet: own.wallet, unsigned })
+  const signed = own.signer.sign({
+    ...{ network: 'ETHEREUM', wallet: own.wallet, unsigned },
+    payments: [payment],
+  })
   await expect(signed).rejects.toThrow('the bytes are not in hex')
 })

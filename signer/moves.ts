@@ -25,6 +25,6 @@ export function judgeMove(
   demandFee(network, read.fee)
   const asset = NETWORKS[network.network].gasAsset
   requireWithinWindows(request.network, journal, [{ asset, units: 0n, fee: read.fee }], now)
-  const place = { network: request.network, wallet: signer.address, nonce: read.nonce }
+  const place = { network: request.network, wallet: signer.address, nonce: read.places[0]! }
   return { line: { kind: 'MOVE', at: now.toISOString(), ...place, fee: String(read.fee) }, signer }
 }

@@ -21,17 +21,22 @@ export interface PaymentToJudge extends SigningEvidence {
   journal_heads?: string[]
 }
 
-/** What a worker asks: to sign these unsigned bytes for a wallet, which pay one accepted withdrawal. */
-export interface SignRequest extends PaymentToJudge {
+/** What a worker asks: to sign these unsigned bytes for a wallet, which pay accepted withdrawals in this order. */
+export interface SignRequest {
+  network: string
   wallet: string
   unsigned: Hex
+  payments: readonly SigningEvidence[]
+  journal_heads?: string[]
 }
 
 /** A request that the rules allow: what is written to the journal, and who signs it. */
 export interface Allowed {
-  line: SignLine
+  lines: SignLine[]
   wallet: Wallet
 }
+/** As many as the largest transaction pays. */
+const PAYMENTS_MAX = 250
 
 /** Most that the clock may differ from the time that has passed, or be behind the journal. */
 const CLOCK_MS_MAX = 60_000
@@ -62,31 +67,48 @@ export function steadyClock(journal: Pick<Journal, 'newest'>): () => Date {
  */
 export function judge(config: SignerConfig, journal: Journal, request: SignRequest, now: Date): Allowed {
   requireHex(request.unsigned)
-  const { network, accepted, units } = judgePayment(config, journal, request, now)
+  const { network: name, payments } = request
+  const areSome = Array.isArray(payments) && payments.length > 0 && payments.length <= PAYMENTS_MAX
+  demand(areSome, `1 to ${PAYMENTS_MAX} payments are signed at a time`)
+  const judged = payments.map((payment) => judgePayment(config, journal, { ...payment, network: name }, now))
+  const { network } = judged[0]!
   const wallet = network.wallets.get(request.wallet)
-  demand(wallet !== undefined, `${request.wallet} is no wallet of ${request.network}`)
-  const { nonce, fee } = network.family.read(network, request.unsigned, request.wallet)
-  demandFee(network, fee)
-  requirePays(network, accepted, request.unsigned)
-  const line: SignLine = {
-    kind: 'SIGN',
-    at: now.toISOString(),
-    network: request.network,
-    wallet: wallet.address,
-    nonce,
-    transfer_id: accepted.id,
-    asset: accepted.asset,
-    units: String(units),
-    fee: String(fee),
-    ...whoseOf(network, accepted),
+  demand(wallet !== undefined, `${request.wallet} is no wallet of ${name}`)
+  const read = network.family.read(network, request.unsigned, request.wallet)
+  demandFee(network, read.fee)
+  const ids = new Set(judged.map(({ accepted }) => accepted.id))
+  const isWhole = ids.size === payments.length && read.payments === payments.length
+  demand(isWhole, `it makes ${read.payments} payments, and ${ids.size} are asked for`)
+  const share = read.fee / BigInt(payments.length)
+  const lines = judged.map(({ accepted, units }, index): SignLine => {
+    requirePays(network, accepted, request.unsigned, index)
+    const before = journal.signedFor(accepted.id)?.nonce
+    return {
+      kind: 'SIGN',
+      at: now.toISOString(),
+      network: name,
+      wallet: wallet.address,
+      nonce: read.places.find((place) => place === before) ?? read.places[0]!,
+      ...(network.family.paysMany && { shared: true }),
+      transfer_id: accepted.id,
+      asset: accepted.asset,
+      units: String(units),
+      // The first has what does not divide.
+      fee: String(index > 0 ? share : read.fee - share * BigInt(payments.length - 1)),
+      ...whoseOf(network, accepted),
+    }
+  })
+  for (const line of lines) {
+    requireInJournal(journal, request, line.transfer_id)
+    requireNoConflict(journal, line)
   }
-  requireInJournal(journal, request, accepted.id)
-  requireNoConflict(journal, line)
-  const before = journal.signedAt(line)
-  const [own, more] = before === undefined ? [units, fee] : ([0n, fee - BigInt(before.fee)] as const)
-  const leaving = [{ asset: accepted.asset, units: own, fee: more, ...whoseOf(network, accepted) }]
-  requireWithinWindows(request.network, journal, leaving, now)
-  return { line, wallet }
+  const leaving = lines.map(({ asset, units, fee, customer, destination, ...line }): Leaving => {
+    const before = journal.signedBefore({ ...line, asset, units, fee })
+    const [own, more] = [before ? 0n : BigInt(units), BigInt(fee) - BigInt(before?.fee ?? 0)]
+    return { asset, units: own, fee: more, customer, destination }
+  })
+  requireWithinWindows(name, journal, leaving, now)
+  return { lines, wallet }
 }
 
 /** Throws Early or Refused unless the line agrees with the journal. */
@@ -99,9 +121,12 @@ export function requireNoConflict(journal: Journal, line: Parameters<Journal['co
 }
 
 /** Throws Refused unless this is the journal that the worker knows, and it knows the transfer or everything of its time. */
-function requireInJournal(journal: Journal, payment: PaymentToJudge, transferId: string): void {
-  const objection =
-    journal.objectionToHeads(payment.journal_heads ?? []) ?? journal.objectionTo(payment.network, transferId)
+function requireInJournal(
+  journal: Journal,
+  { network, journal_heads = [] }: Pick<PaymentToJudge, 'network' | 'journal_heads'>,
+  transferId: string,
+): void {
+  const objection = journal.objectionToHeads(journal_heads) ?? journal.objectionTo(network, transferId)
   demand(objection === undefined, objection!)
 }
 
@@ -140,13 +165,13 @@ export function foresee(
       requireInJournal(journal, payment, accepted.id)
       const before = journal.signedFor(accepted.id)
       demand(
-        before === undefined,
+        before === undefined || before.shared === true,
         `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`,
       )
       const own: Foreseen = {
         network: payment.network,
         asset: accepted.asset,
-        units,
+        units: before === undefined ? units : 0n,
         fee: network.feeMax,
         ...whoseOf(network, accepted),
         until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
@@ -242,7 +267,7 @@ function requireNamed(
 }
 
 /** Throws Refused unless the bytes pay exactly what was accepted. */
-function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex): void {
+function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex, index: number): void {
   const disagreement = unlessUnreadable(() =>
     network.family.disagreementOf(
       {
@@ -256,6 +281,7 @@ function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex):
         raw_transaction: Buffer.from(unsigned.slice(2), 'hex'),
       },
       network.tokenAddresses,
+      index,
     ),
   )
   demand(disagreement === undefined, `it does not pay what was accepted: ${disagreement!}`)

@@ -40,19 +40,20 @@ export class Signer {
    * key cannot be used now: the journal has its line by then, and the same question is signed later.
    */
   async sign(request: SignRequest): Promise<{ signed: Hex; head: string }> {
-    const { line, wallet, head } = await this.#alone(async () => {
+    const { lines, wallet, head } = await this.#alone(async () => {
       const allowed = judge(this.#config, this.#journal, request, this.#now())
-      const { line } = allowed
       // A line that another process wrote may not be on the disk yet.
-      await this.#journal.keep(...(this.#journal.has(line) ? [] : [line]))
-      requireNoConflict(this.#journal, line)
-      demand(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
+      await this.#journal.keep(...allowed.lines.filter((line) => !this.#journal.has(line)))
+      for (const line of allowed.lines) {
+        requireNoConflict(this.#journal, line)
+        demand(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
+      }
       return { ...allowed, head: this.#journal.head }
     })
     // Everything may be stopped while the device is asked.
     const recheck = () => void judge(this.#config, this.#journal, request, this.#now())
     // Outside the turn: a device may take seconds, and other wallets do not wait for it.
-    return { signed: await wallet.sign(request.unsigned, this.#signaturesOf(line, recheck)), head }
+    return { signed: await wallet.sign(request.unsigned, this.#signaturesOf(lines[0]!, recheck)), head }
   }
 
   /** A signed move between a deposit address and the platform's wallets. Throws as `sign` does. */

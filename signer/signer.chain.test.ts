@@ -514,7 +514,12 @@ describe('the worker in the hands of a thief', () => {
       wallet: Hex = signer.address,
     ) => {
       const unsigned = serializeTransaction({ ...base, ...changes })
-      const body = JSON.stringify({ network: 'ETHEREUM', wallet, unsigned, ...evidence, ...given })
+      const body = JSON.stringify({
+        network: 'ETHEREUM',
+        wallet,
+        unsigned,
+        payments: [{ ...evidence, ...given }],
+      })
       return post(signer, '/v1/sign', body)
     }
     const platform = (destination: Hex) =>
@@ -591,7 +596,12 @@ test('what people approved is applied once: a transfer has no second signature w
       ...{ type: 'eip1559', chainId: 1, nonce, to: made.destination_address as Hex, value: ONE },
       ...{ gas: 21_000n, maxFeePerGas, maxPriorityFeePerGas: 1n },
     })
-    const body = JSON.stringify({ network: 'ETHEREUM', wallet: signer.address, unsigned, ...evidence })
+    const body = JSON.stringify({
+      network: 'ETHEREUM',
+      wallet: signer.address,
+      unsigned,
+      payments: [evidence],
+    })
     return (await post(signer, '/v1/sign', body)).status
   }
   const expires_at = inMs(1_000_000)
@@ -639,7 +649,7 @@ test('one set of approvals voids a list of what was signed, and a repeat of it v
       network: 'ETHEREUM',
       wallet: signer.address,
       unsigned,
-      ...evidence.get(id)!,
+      payments: [evidence.get(id)!],
     })
     return (await post(signer, '/v1/sign', body)).status
   }

@@ -2,6 +2,7 @@
  * SOLANA with its keys in the signer: the worker pays, sweeps and makes nonce accounts without one, and whoever takes it gets
  * nothing signed but what was accepted, each transfer as one transaction.
  */
+import type { SigningEvidence } from '../src/contract/approval.ts'
 import { createPrivateKey, randomBytes, type KeyObject } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -59,6 +60,9 @@ import { changeText, readChange } from './journal-changes.ts'
 import { Journal } from './journal.ts'
 import { serveSigner } from './serve.ts'
 import { Signer } from './service.ts'
+
+/** What the signer is told of a transaction that pays one withdrawal. */
+const one = (evidence: SigningEvidence) => ({ payments: [evidence], journal_heads: [] })
 
 const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
 const SOL = 1_000_000_000n
@@ -288,7 +292,7 @@ test.skipIf(!runtime)(
         ...others.map(remote),
       )
       const unsigned = hexOf(change(asked.raw_transaction))
-      const answer = await client.ask('SOLANA', { wallet: hot.address, unsigned }, of)
+      const answer = await client.ask('SOLANA', { wallet: hot.address, unsigned }, one(of))
       return 'reason' in answer ? answer.reason.detail : 'signed'
     }
     const pays = transferSol(hot.address, to, SOL)
@@ -333,9 +337,9 @@ test.skipIf(!runtime)(
     expect(await ask([pays], { terms })).toMatch(/was signed with nonce/)
     const briefly = signBriefly(remote(hot.address), [pays], newAddress())
     const what = { wallet: hot.address, unsigned: hexOf(briefly.raw_transaction) }
-    expect(await client.ask('SOLANA', what, evidence)).toHaveProperty('reason')
+    expect(await client.ask('SOLANA', what, one(evidence))).toHaveProperty('reason')
     const nobody = { wallet: newAddress(), unsigned: what.unsigned }
-    expect(await client.ask('SOLANA', nobody, evidence)).toHaveProperty('reason')
+    expect(await client.ask('SOLANA', nobody, one(evidence))).toHaveProperty('reason')
   },
 )
 
@@ -416,7 +420,7 @@ test.skipIf(!runtime)(
             (error: Error) => error.message,
           )
         : client
-            .ask('SOLANA', what, evidence)
+            .ask('SOLANA', what, one(evidence))
             .then((answer) => ('reason' in answer ? answer.reason.detail : 'signed'))
     }
     for (const [from, owner] of [

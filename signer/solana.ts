@@ -64,7 +64,7 @@ function readPayment(_network: SignerNetwork, unsigned: Hex, wallet: string): Un
   demand(transfers.length === 1, 'it has more than one payment: each is signed alone')
   requirePlain(raw, wallet, payment)
   const rent = transfers[0]!.madeFor === undefined ? 0n : RENT_MAX
-  return { nonce: nameOf(raw), fee: feeOf(payment) + rent }
+  return { places: [nameOf(raw)], fee: feeOf(payment) + rent, payments: 1 }
 }
 
 /** Whoever adds to a payment gets what its signers have: a program that is called can call others with their signatures. */
@@ -80,11 +80,11 @@ function judgeMove(network: SignerNetwork, request: MoveRequest): { signer: Wall
   const raw = bytesOf(unsigned)
   const hot = network.wallets.get(wallet)
   demand(hot !== undefined, `${wallet} is no wallet of ${name}`)
-  const nonce = nameOf(raw)
+  const read = { places: [nameOf(raw)], payments: 1 }
   if (derivation === '') {
     const rent = rentOfMadeAccount(raw, wallet as Address, of as Address)
     demand(rent !== undefined, `it does not make the account ${of} for a nonce of ${wallet}`)
-    return { signer: hot, read: { nonce, fee: rent + SIGNATURE_FEE } }
+    return { signer: hot, read: { ...read, fee: rent + SIGNATURE_FEE } }
   }
   const keys = requireDerived(network, request) as unknown as SolanaDepositKeys
   const payment = parsePayment(raw)
@@ -106,5 +106,5 @@ function judgeMove(network: SignerNetwork, request: MoveRequest): { signer: Wall
   const rent = transfers[0]!.madeFor === undefined ? 0n : RENT_MAX
   const owner = walletBy(keys.signerOf(of, derivation)!)
   const both: Wallet = { ...hot, sign: async (bytes, kept) => owner.sign(await hot.sign(bytes, kept), kept) }
-  return { signer: both, read: { nonce, fee: feeOf(payment) + SIGNATURE_FEE + rent } }
+  return { signer: both, read: { ...read, fee: feeOf(payment) + SIGNATURE_FEE + rent } }
 }

@@ -63,7 +63,7 @@ export async function ownEvmSigner(
     sign(payment: PaymentToJudge, nonce: number, to: Hex, value: bigint) {
       const fees = { gas: 21_000n, maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 10n ** 9n }
       const unsigned = serializeTransaction({ type: 'eip1559', chainId: 1, nonce, to, value, ...fees })
-      return signer.sign({ ...payment, wallet, unsigned })
+      return signer.sign({ network: payment.network, wallet, unsigned, payments: [payment] })
     },
   }
 }

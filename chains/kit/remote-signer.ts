@@ -5,6 +5,7 @@ import { Agent, request } from 'undici'
 import { Closed } from '../../src/contract/fields.ts'
 import type { SignedStatement, SigningEvidence } from '../../src/contract/approval.ts'
 import type { Queryable } from '../../src/db/database.ts'
+import { grouped } from '../../src/db/rows.ts'
 import type { AskedWithdrawal, SignedTransaction, SignerAnswer } from '../../src/networks/network.ts'
 import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
 import { SIGNER_RECHECK_MS, type WaitingReason } from '../../src/networks/waiting.ts'
@@ -48,7 +49,12 @@ export interface DepositPlace {
 
 /** Has the keys of hot wallets, and is asked for each signature. */
 export interface AskedSigner {
-  ask(network: string, what: Unsigned, evidence: SigningEvidence): Promise<Answer>
+  /** `payments` are what the bytes pay, in their order; `journal_heads` where its journal has ended in earlier answers. */
+  ask(
+    network: string,
+    what: Unsigned,
+    evidence: { payments: readonly SigningEvidence[]; journal_heads: readonly string[] },
+  ): Promise<Answer>
   /** Why it would refuse each of these payments; null where it would not. */
   check(network: string, evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
   /** Why the key of a wallet could not be used a moment ago: until it can, the wallet takes no new withdrawal. */
@@ -169,6 +175,14 @@ function whyNoAnswer(error: Error): SignerAnswer {
       }
 }
 
+const indexOf = ({ crypto_tx_index = '0' }: AskedWithdrawal) => Number(crypto_tx_index)
+
+/** The output that pays a withdrawal, and how many are paid, stay. */
+const answerFor = ({ crypto_tx_index, payments }: AskedWithdrawal, answer: SignerAnswer): SignerAnswer =>
+  'signed' in answer && crypto_tx_index !== undefined
+    ? { signed: { ...answer.signed, crypto_tx_index, payments: payments! } }
+    : answer
+
 /** What the signer's journal ended with in its last answer for the network. */
 async function journalHeads(db: Queryable, network: string): Promise<string[]> {
   const { rows } = await db.query<{ head: string }>(
@@ -192,8 +206,8 @@ export interface AskedBytes {
 }
 
 /**
- * Asks the signer for each withdrawal, in this order. Where it does not answer, the others are not asked in this call; where a
- * wallet's key cannot be used, those of this wallet. The last head is kept.
+ * Asks the signer for each transaction, in this order. Where it does not answer, the others are not asked in this call; where a
+ * wallet's key cannot be used, those of this wallet. The last head is kept. Of a transaction that pays many, all are asked about.
  */
 export async function askSigner(
   db: Queryable,
@@ -205,9 +219,8 @@ export async function askSigner(
   const keyless = new Map<string, SignerAnswer>()
   let journal_heads = await journalHeads(db, network)
   let isNewer = false
-  const ask = async (what: Unsigned, withdrawal: AskedWithdrawal): Promise<SignerAnswer> => {
-    const evidence = { ...withdrawal.evidence, journal_heads }
-    const answer = await signer.ask(network, what, evidence)
+  const ask = async (what: Unsigned, payments: readonly SigningEvidence[]): Promise<SignerAnswer> => {
+    const answer = await signer.ask(network, what, { payments, journal_heads })
     if ('reason' in answer) return answer
     const signed = await bytes.signedAs(what, answer.signed)
     assert(/^[0-9a-f]{32}$/.test(answer.head), 'it does not say where its journal ends')
@@ -215,12 +228,14 @@ export async function askSigner(
     isNewer = true
     return { signed }
   }
-  for (const withdrawal of asked) {
+  for (const together of grouped(asked, ({ crypto_tx_hash }) => crypto_tx_hash).values()) {
     let wallet = ''
     const askOne = async () => {
-      const what = await bytes.unsignedIn(withdrawal.raw_transaction)
+      const what = await bytes.unsignedIn(together[0]!.raw_transaction)
       wallet = what.wallet
-      return keyless.get(wallet) ?? ask(what, withdrawal)
+      const inOrder = together.toSorted((a, b) => indexOf(a) - indexOf(b))
+      const payments = inOrder.map(({ evidence }) => evidence)
+      return keyless.get(wallet) ?? ask(what, payments)
     }
     const answer =
       down ??
@@ -230,7 +245,7 @@ export async function askSigner(
         else if (error instanceof NodeFailure) down = none
         return none
       }))
-    answers.set(withdrawal, answer)
+    for (const withdrawal of together) answers.set(withdrawal, answerFor(withdrawal, answer))
   }
   if (isNewer)
     await db.query(
