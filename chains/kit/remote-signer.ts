@@ -228,7 +228,7 @@ export async function askSigner(
     isNewer = true
     return { signed }
   }
-  for (const together of grouped(asked, ({ crypto_tx_hash }) => crypto_tx_hash).values()) {
+  for (const together of grouped(asked, ({ raw_transaction }) => raw_transaction.toString('hex')).values()) {
     let wallet = ''
     const askOne = async () => {
       const what = await bytes.unsignedIn(together[0]!.raw_transaction)
