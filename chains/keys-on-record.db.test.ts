@@ -1,3 +1,5 @@
+import { signerOfSeed } from './solana/keys.ts'
+import { laneAccounts } from './solana/lanes.ts'
 import { Keypair } from '@stellar/stellar-base'
 import { base58 } from '@scure/base'
 import { randomBytes, randomUUID } from 'node:crypto'
@@ -248,4 +250,13 @@ test('wallets that were used must be configured or former, where the process sig
   await service.owner.query(`insert into solana_lanes (network, nonce_account) values ('SOLANA', 'another')`)
   expect(await refusal({ SOLANA: solana() })).toContain('SOLANA: another was used')
   expect(await refusal({ SOLANA: solana({ former_keys: ['another'] }) })).toBeUndefined()
+  const before = signerOfSeed(randomBytes(32))
+  const [lane] = laneAccounts({ hotWallet: before, formerWallets: [], lanes: 1 })
+  await service.owner.query(`update solana_lanes set nonce_account = $1`, [lane!.account])
+  expect(await refusal({ SOLANA: solana() })).toContain(`SOLANA: ${lane!.account} was used`)
+  expect(await refusal({ SOLANA: solana({ former_hot_wallets: [before.address] }) })).toBeUndefined()
+  for (const former_hot_wallets of [['another'], ['z'.repeat(33)]])
+    await expect(refusal({ SOLANA: solana({ former_hot_wallets }) })).rejects.toThrow(
+      'former_hot_wallets.0 must',
+    )
 })

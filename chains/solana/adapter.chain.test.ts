@@ -412,7 +412,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     const books = await withBooks(async () => {
       wallet = await newWallet({ SOL: '10' }, { lanes: 2 })
       const { node } = wallet
-      const [lane] = laneAccounts({ hotWallet: wallet.hotWallet, lanes: 1 })
+      const [lane] = laneAccounts({ hotWallet: wallet.hotWallet, formerWallets: [], lanes: 1 })
       // More than are looked at in one round.
       for (let count = 0; count < 450; count++) node.run([transferSol(node.bank.address, lane!.account, 0n)])
       const [one, two] = [
@@ -454,6 +454,61 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       expect(node.made.filter(isPayout(wallet))).toHaveLength(2)
     })
     await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('another hot wallet: what the old one signed is made, and what a restored database lacks of it stops payments', async () => {
+    const customer = await newCustomer(service)
+    let [wallet, paid] = [] as unknown as [Wallet, Transfer]
+    const books = await withBooks(async () => {
+      const old = await newWallet({ SOL: '5' }, { lanes: 2 })
+      const { node } = old
+      const [first, underWay] = [
+        await withdraw(customer, 'SOL', '1'),
+        await withdraw(await newCustomer(service), 'SOL', '0.5', newAddress(), { memo: 'alone' }),
+      ]
+      paid = first
+      await step(old)
+      node.pool.clear()
+      // As the guide has it: the new wallet has its funds, and the old one is named.
+      const hotWallet = signerOfSeed(randomBytes(32))
+      const formerWallets = [old.hotWallet.address]
+      node.give(hotWallet.address, 5_000_000_000n)
+      const config = { ...old.config, hotWallet, formerWallets }
+      const adapter = solanaAdapter(config, service.db)
+      wallet = { ...old, config, hotWallet, adapter, networks: new Map([['SOLANA', adapter]]) as Networks }
+      wallet.funds = { SOL: '10' }
+      await prepare(wallet)
+      const next = await withdraw(await newCustomer(service), 'SOL', '2')
+      await settleAll(wallet)
+      for (const { destination_address: to, amount } of [first, underWay, next])
+        expect(node.lamportsOf(to as Address)).toBe(parseAmount(amount, 9))
+      expect(node.made.filter(isPayout(old))).toHaveLength(2)
+      expect(node.made.filter(isPayout(wallet))).toHaveLength(1)
+      const { formerWallets: held } = await adapter.status!()
+      expect(held).toMatchObject([
+        { address: old.hotWallet.address, held: { SOL: expect.any(String) as string } },
+      ])
+      expect(adapter.refusesDestination!(old.hotWallet.address)).toMatch(/or were before/)
+    })
+    await requireAgreement(wallet, books)
+
+    // A backup from before has the first one unsigned.
+    const { crypto_tx_hash: hash } = await keptOf(service.db, paid)
+    await service.owner.query('delete from outgoing_transfers where transfer_id = $1', [paid.id])
+    await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
+    await service.owner.query(
+      `update solana_lanes set used_nonce = null, used_by = '{}', checked_nonce = null, checked_signature = null`,
+    )
+    const wanted = { asset: 'SOL', amount: '0.1', destination_address: newAddress() }
+    expect(await sign(wallet, wanted)).toMatchObject({
+      reason: { code: 'UNKNOWN_SPENDS', detail: expect.stringContaining(hash) as string },
+    })
+    await acknowledgeTransaction(service.db, wallet.adapter, 'SOLANA', hash, {
+      origin: TEST_ORIGIN,
+      paysNoWithdrawal: true,
+    })
+    expect(await sign(wallet, wanted)).toMatchObject({ outcome: 'SIGNED' })
     await wallet.node.stop()
   })
 
@@ -674,7 +729,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     let wallet!: Wallet
     const books = await withBooks(async () => {
       wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
-      const [lane] = laneAccounts({ hotWallet: wallet.hotWallet, lanes: 1 })
+      const [lane] = laneAccounts({ hotWallet: wallet.hotWallet, formerWallets: [], lanes: 1 })
       const created = [await withdraw(customer, 'SOL', '1'), await withdraw(customer, 'SOL', '2')]
       await step(wallet)
       for (let count = 0; count < 150; count++)

@@ -1,3 +1,4 @@
+import type { Address } from '@solana/addresses'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { decimalsOf } from '../../src/contract/assets/catalogue.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -39,6 +40,7 @@ export interface SolanaConfig extends SweepWorthConfig, Given {
   /** The least that a payment offers, a decimal string of SOL; by default `FEE_FLOOR`, or the ceiling where that is less. */
   feeFloor?: string | undefined
   lanes?: number | undefined
+  formerWallets?: readonly Address[]
   /** Derives deposit addresses and signs for them, or vouches for those that a worker derives. Without it there are none. */
   depositKey?: DepositKey | undefined
   /** Mints by asset, instead of the catalogue's: for test networks. */
@@ -76,6 +78,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     second: rpcUrl === undefined ? rpcUrl : witnessesOf({ rpcUrl, quorum: config.verifyQuorum }, plainRpc),
     feeFloor: config.feeFloor === undefined ? smaller(FEE_FLOOR, feeCeiling) : lamportsIn(config.feeFloor),
     lanes: config.lanes ?? LANES,
+    formerWallets: config.formerWallets ?? [],
     sweepWorth: solanaSweepWorth(config),
     ...chainFacts(rpc, mints, mode, db),
   }

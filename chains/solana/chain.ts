@@ -44,6 +44,8 @@ export interface SolanaChain {
   second: Witnesses<SolanaRpc> | undefined
   /** Pays every withdrawal. */
   hotWallet: SolanaSigner
+  /** Wallets that paid before: what their nonce accounts make is looked at, and what they hold is in custody. */
+  formerWallets: readonly Address[]
   mints: ReadonlyMap<string, Address>
   /** The most that a payment costs, in lamports, without rent. */
   feeCeiling: bigint

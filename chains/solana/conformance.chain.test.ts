@@ -72,7 +72,7 @@ async function start(): Promise<World> {
     pay: give,
     refill: (asset, amount) => give(hotWallet.address, asset, amount),
     async byHand(to, amount) {
-      const nonceAccount = laneAccounts({ hotWallet, lanes: LANES })[0]!.account
+      const nonceAccount = laneAccounts({ hotWallet, formerWallets: [], lanes: LANES })[0]!.account
       const found = node.svm.getAccount(nonceAccount)
       if (!found.exists) throw new Error('the lane is not made')
       const { crypto_tx_hash, raw_transaction } = signPayments(

@@ -1,3 +1,4 @@
+import { walletsOf } from './lanes.ts'
 import type { Address } from '@solana/addresses'
 import type { Database, Queryable } from '../../src/db/database.ts'
 import { selectPayees } from '../../src/networks/network-transactions.ts'
@@ -103,13 +104,13 @@ export function balancesOf(made: MadeTransaction, hash: string): Balances {
  * and a token's fee is not part of it.
  */
 export function movesIn(
-  { hotWallet }: Pick<SolanaChain, 'hotWallet'>,
+  chain: Pick<SolanaChain, 'hotWallet' | 'formerWallets'>,
   tokens: Facts['tokens'],
   made: Balances,
 ): Move[] {
   if (made.err !== null) return []
   const { hash, accounts, signers } = made
-  const common = { hash, slot: made.slot, isOwn: signers.includes(hotWallet.address) }
+  const common = { hash, slot: made.slot, isOwn: walletsOf(chain).some((wallet) => signers.includes(wallet)) }
   const native = made.after.flatMap((after, index): Move[] => {
     const before = made.before[index] ?? '0'
     const account = accounts[index]!

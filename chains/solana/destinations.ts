@@ -5,7 +5,7 @@ import { deferred } from '../../src/networks/waiting.ts'
 import { isTokenProgram, mintOf, readAccounts, tokenAccountOf, type Accounts } from './accounts.ts'
 import { GAS_ASSET, lamportsText, NETWORK, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'
-import { nonceAccounts } from './lanes.ts'
+import { nonceAccounts, walletsOf } from './lanes.ts'
 import type { SolanaPayment } from './transaction.ts'
 
 /** What the network says about destinations before anything is signed. */
@@ -23,11 +23,12 @@ const NO_MEMO_TEXT = 'Bursar'
 
 /** Why an address is not paid, whatever its account: it is of the hot wallet, or the mint of a token. */
 export function refusesDestination(
-  chain: Pick<SolanaChain, 'hotWallet' | 'mints' | 'lanes'>,
+  chain: Pick<SolanaChain, 'hotWallet' | 'formerWallets' | 'mints' | 'lanes'>,
   address: string,
 ): string | undefined {
-  if (address === chain.hotWallet.address) return 'it is the wallet that withdrawals are paid from'
-  if (nonceAccounts(chain).some((account) => account === address))
+  if (walletsOf(chain).includes(address as Address))
+    return 'it is the wallet that withdrawals are paid from, or were before'
+  if (nonceAccounts(chain).some(({ account }) => account === address))
     return 'it is a nonce account of the wallet that withdrawals are paid from'
   const [token] = [...chain.mints].find(([, mint]) => mint === address) ?? []
   return token && `it is the mint of ${token}, which keeps what is sent to it`

@@ -9,7 +9,7 @@ import { Secret } from '../../src/networks/secrets.ts'
 import { hotWalletOf } from '../kit/hot-wallet-key.ts'
 import { signerClient, SignerSection } from '../kit/remote-signer.ts'
 import { solanaAdapter } from './adapter.ts'
-import { GAS_ASSET, mintsOf, solanaSweepWorth } from './chain.ts'
+import { GAS_ASSET, mintsOf, NETWORK, solanaSweepWorth } from './chain.ts'
 import { depositKeyIn, depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { remote, signerOfKey, watched } from './keys.ts'
 import { nonceAccounts, usedLanes } from './lanes.ts'
@@ -28,6 +28,8 @@ const SolanaSection = Closed({
   hot_wallet_key: Type.Optional(Secret),
   /** The hot wallet's address. With it, a process without the worker does not read the key. */
   hot_wallet_address: Type.Optional(Type.String({ pattern: ADDRESS })),
+  /** Addresses that paid before, with whatever key. */
+  former_hot_wallets: Type.Optional(Type.Array(Type.String({ pattern: ADDRESS }), { maxItems: 10 })),
   /** The process that has the keys: the hot wallet's address and the public deposit_key are given instead. */
   signer: Type.Optional(SignerSection),
   /** The least that a payment offers, in SOL: nodes do not know what blocks are sold for. */
@@ -86,6 +88,7 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
         verifyRpcUrl,
         verifyQuorum: section.verify_quorum,
         hotWallet,
+        formerWallets: formerOf(section, hotWallet.address),
         feeCeiling: fee_ceiling,
         feeFloor: fee_floor,
         lanes: section.lanes,
@@ -114,15 +117,24 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
         foreignWallets: {
           async find() {
             const used = await usedLanes(db)
-            const own = nonceAccounts({ hotWallet, lanes: 0 })
-            return used.some((account) => own.includes(account)) ? [] : used.slice(0, 1)
+            const formerWallets = formerOf(section, hotWallet.address)
+            const own = nonceAccounts({ hotWallet, formerWallets, lanes: 0 }).map(({ account }) => account)
+            return used.filter((account) => !own.includes(account)).slice(0, 1)
           },
-          advice: 'configure its key, or name it in former_keys',
+          advice: 'name the wallet that made it in former_hot_wallets, or this account in former_keys',
         },
       }),
     },
   }
 }
+
+/** Throws an Error for what is no address, or the hot wallet's. */
+const formerOf = ({ former_hot_wallets = [] }: SolanaSection, hotWallet: Address): Address[] =>
+  former_hot_wallets.map((wallet, index) => {
+    if (!isAddress(wallet) || wallet === hotWallet)
+      throw new Error(`${NETWORK}.former_hot_wallets.${index} must be an address, and not the hot wallet's`)
+    return wallet
+  })
 
 function requireFloor(network: string, floor: string, ceiling: string): void {
   const decimals = decimalsOf(GAS_ASSET)

@@ -19,29 +19,43 @@ import { parse, type ParsedPayment } from './transaction.ts'
 const LANES_MAX = 64
 
 type OfWallet = Pick<SolanaChain, 'hotWallet'>
+type OfWallets = Pick<SolanaChain, 'hotWallet' | 'formerWallets'>
+
+/** The hot wallet, and those that paid before. */
+export const walletsOf = ({ hotWallet, formerWallets }: OfWallets): Address[] => [
+  hotWallet.address,
+  ...formerWallets,
+]
 
 /** The accounts that a wallet makes with seeds of this name. */
-const accountsOf = ({ hotWallet }: OfWallet, name: string, count: number) =>
+const accountsOf = (wallet: Address, name: string, count: number) =>
   Array.from({ length: count }, (_, lane) => {
     const seed = `bursar-${name}-${lane}`
-    return { seed, account: addressWithSeed(hotWallet.address, seed) }
+    return { wallet, seed, account: addressWithSeed(wallet, seed) }
   })
 
 /**
- * All nonce accounts that a wallet may ever have had, by its address alone: they need no keys and no settings. Only those
- * with `signs` are made and used; the others may have been, with a higher `lanes`.
+ * All nonce accounts that the wallets may ever have had, by their addresses alone: they need no keys and no settings. Only those
+ * with `signs` are made and used; the others may have been, with a higher `lanes` or by a former wallet.
  */
-export const laneAccounts = (chain: OfWallet & Pick<SolanaChain, 'lanes'>) =>
-  accountsOf(chain, 'nonce', LANES_MAX).map((made, lane) => ({ ...made, signs: lane < chain.lanes }))
+export const laneAccounts = (chain: OfWallets & Pick<SolanaChain, 'lanes'>) =>
+  walletsOf(chain).flatMap((wallet) =>
+    accountsOf(wallet, 'nonce', LANES_MAX).map((made, lane) => ({
+      ...made,
+      signs: wallet === chain.hotWallet.address && lane < chain.lanes,
+    })),
+  )
 
 /** Lanes for sweeps alone: they delay no withdrawal, and one that is not known stops none, since it can have paid none. */
 export const SWEEP_LANES = 24
 
 /** The nonce accounts of sweeps, as `laneAccounts` are those of payments. */
-export const sweepAccounts = (chain: OfWallet) => accountsOf(chain, 'sweep', SWEEP_LANES)
+export const sweepAccounts = ({ hotWallet }: OfWallet) => accountsOf(hotWallet.address, 'sweep', SWEEP_LANES)
 
-export const nonceAccounts = (chain: OfWallet & Pick<SolanaChain, 'lanes'>): Address[] =>
-  [...laneAccounts(chain), ...sweepAccounts(chain)].map(({ account }) => account)
+export const nonceAccounts = (chain: OfWallets & Pick<SolanaChain, 'lanes'>) => [
+  ...laneAccounts(chain),
+  ...walletsOf(chain).flatMap((wallet) => accountsOf(wallet, 'sweep', SWEEP_LANES)),
+]
 
 /** The nonce accounts on record. */
 export async function usedLanes(db: Queryable): Promise<Address[]> {
@@ -84,14 +98,13 @@ export interface Lane {
 
 type LockedLane = Lane & { row: LaneRow }
 
-/** Those of these accounts that are nonce accounts of the wallet, with their values. */
-export const lanesIn = <Named extends { account: Address }>(
-  { hotWallet }: OfWallet,
+/** Those of these accounts that are nonce accounts of their wallets, with their values. */
+export const lanesIn = <Named extends { wallet: Address; account: Address }>(
   accounts: Accounts,
   named: readonly Named[],
 ): (Named & Lane)[] =>
   named.flatMap((lane) => {
-    const nonce = nonceOf(accounts.get(lane.account), hotWallet.address)
+    const nonce = nonceOf(accounts.get(lane.account), lane.wallet)
     return nonce === undefined ? [] : [{ ...lane, nonceAccount: lane.account, nonce }]
   })
 
@@ -106,7 +119,7 @@ export async function openLanes(
   accounts: Accounts,
   open: readonly ParsedPayment[],
 ): Promise<OpenLanes> {
-  const values = lanesIn(chain, accounts, laneAccounts(chain))
+  const values = lanesIn(accounts, laneAccounts(chain))
   const rows = await lockLanes(
     tx,
     values.map(({ nonceAccount }) => nonceAccount),

@@ -1,12 +1,14 @@
+import type { Address } from '@solana/addresses'
 import type { Database } from '../../src/db/database.ts'
 import type { NetworkStatus } from '../../src/networks/wallet-status.ts'
 import { nonceOf, readAccounts } from './accounts.ts'
 import { GAS_ASSET, offChain, type SolanaChain } from './chain.ts'
 import { accountOf, assetsOf, unitsIn } from './deposit-accounts.ts'
-import { nonceAccounts } from './lanes.ts'
+import { nonceAccounts, walletsOf } from './lanes.ts'
 import { RpcError } from '../kit/json-rpc.ts'
 import { behindOf, type NodeLook } from '../kit/nodes.ts'
 import type { SolanaRpc } from './node.ts'
+import { sum } from '../kit/units.ts'
 import { sumsAtAddresses } from './sweeps/holdings.ts'
 
 /** How far a node is. Where it is behind, the error of getHealth (-32005) says how many slots. */
@@ -26,25 +28,37 @@ export async function status(db: Database, chain: SolanaChain): Promise<NetworkS
   const nodes = [{ field: 'rpc_url', node: chain.rpc }, ...(chain.second?.nodes ?? [])]
   const behind = await behindOf(chain.mode, nodes, lookAt)
   const atAddresses = await sumsAtAddresses(db, chain)
-  const wallet = chain.hotWallet.address
-  const places = assetsOf(tokens).map((asset) => ({ asset, account: accountOf(tokens, wallet, asset)! }))
+  const wallets = walletsOf(chain)
   const lanes = nonceAccounts(chain)
-  const accounts = await readAccounts(chain.rpc, [...places.map(({ account }) => account), ...lanes])
-  const rents = lanes.reduce((sum, lane) => {
-    const account = accounts.get(lane)
-    return nonceOf(account, wallet) === undefined ? sum : sum + account!.lamports
-  }, 0n)
-  const amounts = (more: (asset: string) => bigint) =>
-    Object.fromEntries(
-      places.map((place) => {
-        const { asset } = place
-        return [asset, offChain(asset, unitsIn(place, accounts) + more(asset))]
+  const placesOf = (wallet: Address) =>
+    assetsOf(tokens).map((asset) => ({ asset, account: accountOf(tokens, wallet, asset)! }))
+  const named = [...wallets.flatMap(placesOf), ...lanes].map(({ account }) => account)
+  const accounts = await readAccounts(chain.rpc, named)
+  const rentsOf = (owner: Address) =>
+    sum(
+      lanes.map(({ wallet, account: lane }) => {
+        const account = accounts.get(lane)
+        return wallet !== owner || nonceOf(account, owner) === undefined ? 0n : account!.lamports
       }),
     )
+  /** What wallets have, in their own accounts and in those of nonces. */
+  const amounts = (of: readonly Address[], more: (asset: string) => bigint) =>
+    Object.fromEntries(
+      assetsOf(tokens).map((asset) => {
+        const own = of.flatMap(placesOf).filter((place) => place.asset === asset)
+        return [asset, offChain(asset, sum(own.map((place) => unitsIn(place, accounts))) + more(asset))]
+      }),
+    )
+  const rents = (of: readonly Address[], asset: string) => (asset === GAS_ASSET ? sum(of.map(rentsOf)) : 0n)
+  const formerWallets = chain.formerWallets.map((address) => ({
+    address,
+    held: amounts([address], (asset) => rents([address], asset)),
+  }))
   return {
     height: Number(accounts.slot),
     ...behind,
-    held: amounts((asset) => (atAddresses.get(asset) ?? 0n) + (asset === GAS_ASSET ? rents : 0n)),
-    hotWallet: amounts(() => 0n),
+    held: amounts(wallets, (asset) => (atAddresses.get(asset) ?? 0n) + rents(wallets, asset)),
+    hotWallet: amounts(wallets.slice(0, 1), () => 0n),
+    ...(formerWallets.length > 0 && { formerWallets }),
   }
 }

@@ -11,7 +11,7 @@ import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from './chain.ts'
 import { accountOf, assetOf } from './deposit-accounts.ts'
 import { balancesOf, movesAt } from './deposit-scan.ts'
-import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
+import { acknowledgeOn, laneAccounts, nonceAccounts, walletsOf } from './lanes.ts'
 import { changesOf, madeTransaction, type MadeTransaction, type SolanaRpc } from './node.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { costOfOne, rentOf, samePayment, wantedOf } from './payment-status.ts'
@@ -55,7 +55,7 @@ export async function claimTransaction(
   const facts = await chain.facts()
   const { made } = await madeByWallet(chain, hash)
   const paid = paymentIn(made.raw)
-  if (paid?.from !== chain.hotWallet.address || made.err !== null)
+  if (paid === undefined || !walletsOf(chain).includes(paid.from) || made.err !== null)
     throw new Error(`${hash} is no payment of the hot wallet on a nonce account, or has failed`)
   const own = raw_transaction === null ? undefined : paymentIn(raw_transaction)
   const isItsNonce = own?.nonceAccount === paid.nonceAccount && own.nonce === paid.nonce
@@ -80,8 +80,8 @@ export async function claimTransaction(
 }
 
 /**
- * What one of the platform's own transactions has moved, for an operator: by the balances of the hot wallet, of its token
- * accounts and of its nonce accounts. A lane that it used signs again. Throws an Error where the transaction is known, is not
+ * What one of the platform's own transactions has moved, for an operator: by the balances of the hot wallet and former ones,
+ * of their token accounts and nonce accounts. A lane that it used signs again. Throws an Error where the transaction is known, is not
  * finalized, moves nothing of the hot wallet, or has the nonce of a stored transaction that has not ended.
  */
 export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string): Promise<MovedOnChain> {
@@ -90,10 +90,10 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     throw new Error(`${hash} is known: it is a withdrawal's, a nonce account's or of the platform's own`)
   const { made, shown } = await madeByWallet(chain, hash)
   await requireSecond(chain, made, hash)
-  const wallet = chain.hotWallet.address
+  const wallets = walletsOf(chain)
   await requireNotUnderWay(tx, chain, hash, shown.nonceAccount, shown.lifetime)
   const { lamports, tokens } = changesOf(made, shown.accounts)
-  const isPaidByUs = shown.feePayer === wallet
+  const isPaidByUs = wallets.includes(shown.feePayer)
   // Payments that are marked as withdrawals' count for those, with their rents and their parts of the fee.
   const paid = paymentIn(made.raw)
   const rows = await chain.withdrawals.paidBy(tx, NETWORK, hash)
@@ -103,22 +103,22 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   const others = paid?.transfers.filter((transfer) => !isMarked(transfer)) ?? []
   const rents = sum(marked.map((transfer) => rentOf(transfer, lamports)))
   const fee = isPaidByUs ? made.fee : 0n
-  const lanes = nonceAccounts(chain)
+  const lanes = nonceAccounts(chain).map(({ account }) => account)
   // What the hot wallet moves between itself and deposit addresses stays in custody. Others pay deposits to those.
-  const isOurs = shown.signers.includes(wallet)
+  const isOurs = wallets.some((wallet) => shown.signers.includes(wallet))
   const addresses = isOurs
     ? (await movesAt(tx, chain, facts.tokens, [balancesOf(made, hash)])).map(({ place }) => place)
     : []
   const atAddresses = (asset: string, changes: ReadonlyMap<Address, bigint>) =>
     sum(addresses.flatMap((held) => (held.asset === asset ? (changes.get(held.account) ?? 0n) : [])))
   const ownLamports =
-    sum([wallet, ...lanes].map((address) => lamports.get(address) ?? 0n)) +
+    sum([...wallets, ...lanes].map((address) => lamports.get(address) ?? 0n)) +
     atAddresses(GAS_ASSET, lamports) +
     sum(marked.map(({ mint, units }) => (mint === undefined ? units : 0n))) +
     rents +
     fee
   const ofTokens = [...facts.tokens].map(([asset, { mint }]) => {
-    const change = tokens.get(accountOf(facts.tokens, wallet, asset)!) ?? 0n
+    const change = sum(wallets.map((wallet) => tokens.get(accountOf(facts.tokens, wallet, asset)!) ?? 0n))
     const paid = sum(marked.map((transfer) => (transfer.mint === mint ? transfer.units : 0n)))
     return [asset, change + atAddresses(asset, tokens) + paid] as const
   })
@@ -134,7 +134,7 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
       { hash, slot: made.slot },
     )
   const payments = [...lamports]
-    .filter(([address, units]) => units > 0n && address !== wallet && !lanes.includes(address))
+    .filter(([address, units]) => units > 0n && !wallets.includes(address) && !lanes.includes(address))
     .filter(([address]) => !marked.some(({ target }) => target === address))
     .map(([address, units]) => ({ asset: GAS_ASSET, amount: offChain(GAS_ASSET, units), address }))
   const tokenPayments = made.err === null ? await paidTokens(chain, facts.tokens, others) : []
@@ -193,7 +193,8 @@ async function requireNotUnderWay(
         `${hash} has the nonce of ${crypto_tx_hash}, whose withdrawal has not ended: end it first`,
       )
   }
+  const { wallet } = nonceAccounts(chain).find(({ account }) => account === nonceAccount) ?? {}
   const accounts = await readAccounts(chain.rpc, [nonceAccount])
-  if (nonceOf(accounts.get(nonceAccount), chain.hotWallet.address) === nonce)
+  if (wallet !== undefined && nonceOf(accounts.get(nonceAccount), wallet) === nonce)
     throw new Error(`the node does not show yet that ${hash} has used its nonce`)
 }

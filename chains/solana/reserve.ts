@@ -10,7 +10,7 @@ import { larger } from '../kit/units.ts'
 import { UNITS_TYPICAL } from './fees.ts'
 import { accountOf, assetOf } from './deposit-accounts.ts'
 import { TOKEN_2022 } from './instructions.ts'
-import { laneAccounts, openLanes, SWEEP_LANES, type OpenLanes } from './lanes.ts'
+import { laneAccounts, openLanes, SWEEP_LANES, walletsOf, type OpenLanes } from './lanes.ts'
 import { feeOf, paymentIn, SIGNATURE_FEE, type ParsedPayment } from './transaction.ts'
 
 /** The hot wallet while one transaction signs from it. Its amounts go down as payments are decided. */
@@ -35,7 +35,7 @@ export async function reserve(
 ): Promise<Reservation> {
   const open = (await selectOpenTransactions(tx, NETWORK)).flatMap(({ raw_transaction }) => {
     const payment = paymentIn(raw_transaction)
-    return payment?.from === chain.hotWallet.address ? [payment] : []
+    return payment !== undefined && walletsOf(chain).includes(payment.from) ? [payment] : []
   })
   const making = await makingLanes(tx)
   const wallet = chain.hotWallet.address
@@ -58,7 +58,7 @@ export async function reserve(
     }),
   ])
   const lanes = await openLanes(tx, chain, accounts, open)
-  for (const payment of newestOfEach(open)) {
+  for (const payment of newestOfEach(open.filter(({ from }) => from === wallet))) {
     // Where its nonce has moved, the balances have what it did.
     if (!hasMoved(accounts, payment)) deduct(spendable, chain, facts, payment)
   }

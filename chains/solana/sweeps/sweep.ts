@@ -59,7 +59,7 @@ export async function sweep(
 async function freeLanes(db: Database, chain: SolanaChain): Promise<Lane[]> {
   const made = sweepAccounts(chain)
   const named = made.map(({ account }) => account)
-  const lanes = lanesIn(chain, await readAccounts(chain.rpc, named), made)
+  const lanes = lanesIn(await readAccounts(chain.rpc, named), made)
   const { rows } = await db.query<{ nonce_account: string; used_nonce: string | null }>(
     'select nonce_account, used_nonce from solana_lanes where network = $1 and nonce_account = any ($2)',
     [NETWORK, named],
