@@ -68,7 +68,7 @@ export function steadyClock(journal: Pick<Journal, 'newest'>): () => Date {
 export function judge(config: SignerConfig, journal: Journal, request: SignRequest, now: Date): Allowed {
   requireHex(request.unsigned)
   const { network: name, payments } = request
-  const areSome = Array.isArray(payments) && payments.length > 0 && payments.length <= PAYMENTS_MAX
+  const areSome = Array.isArray(request.payments) && payments.length > 0 && payments.length <= PAYMENTS_MAX
   demand(areSome, `1 to ${PAYMENTS_MAX} payments are signed at a time`)
   const judged = payments.map((payment) => judgePayment(config, journal, { ...payment, network: name }, now))
   const { network } = judged[0]!

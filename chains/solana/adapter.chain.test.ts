@@ -476,7 +476,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       node.give(hotWallet.address, 5_000_000_000n)
       const config = { ...old.config, hotWallet, formerWallets }
       const adapter = solanaAdapter(config, service.db)
-      wallet = { ...old, config, hotWallet, adapter, networks: new Map([['SOLANA', adapter]]) as Networks }
+      wallet = { ...old, config, hotWallet, adapter, networks: new Map([['SOLANA', adapter]]) }
       wallet.funds = { SOL: '10' }
       await prepare(wallet)
       const next = await withdraw(await newCustomer(service), 'SOL', '2')
