@@ -2,6 +2,7 @@
  * SOLANA with its keys in the signer: the worker pays, sweeps and makes nonce accounts without one, and whoever takes it gets
  * nothing signed but what was accepted, each transfer as one transaction.
  */
+import { laneAccounts, sweepAccounts } from '../chains/solana/lanes.ts'
 import type { SigningEvidence } from '../src/contract/approval.ts'
 import { createPrivateKey, randomBytes, type KeyObject } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -267,8 +268,9 @@ test.skipIf(!runtime)(
 )
 
 /** Terms of a nonce account that is none: nothing here is broadcast. */
-const termsOf = async (_running: Running, changes: Partial<Terms> = {}): Promise<Terms> => ({
-  ...{ nonceAccount: newAddress(), nonce: newAddress(), unitLimit: 60_000, unitPrice: 1_000n },
+const termsOf = async ({ hot }: Running, changes: Partial<Terms> = {}): Promise<Terms> => ({
+  nonceAccount: sweepAccounts({ hotWallet: hot })[0]!.account,
+  ...{ nonce: newAddress(), unitLimit: 60_000, unitPrice: 1_000n },
   ...changes,
 })
 
@@ -353,11 +355,16 @@ test.skipIf(!runtime)(
       address: Address
       derivation: string
     }
-    const move = async (instructions: Instruction[], place = { address, derivation }, others = [address]) => {
+    const move = async (
+      instructions: Instruction[],
+      place = { address, derivation },
+      others = [address],
+      terms: Partial<Terms> = {},
+    ) => {
       const asked = signOnNonce(
         remote(hot.address),
         instructions,
-        await termsOf(running),
+        await termsOf(running, terms),
         ...others.map(remote),
       )
       const what = { wallet: hot.address, unsigned: hexOf(asked.raw_transaction) }
@@ -368,6 +375,11 @@ test.skipIf(!runtime)(
     }
     const sweeps = transferSol(address, hot.address, SOL)
     expect(await move([sweeps])).toBe('signed')
+    // It would use up the value that a payment is signed on.
+    const [ofPayments] = laneAccounts({ hotWallet: hot, formerWallets: [], lanes: 1 })
+    expect(await move([sweeps], undefined, undefined, { nonceAccount: ofPayments!.account })).toMatch(
+      /of sweeps/,
+    )
     expect(await move([transferSol(address, newAddress(), SOL)])).toMatch(/goes there/)
     expect(await move([sweeps, transferSol(hot.address, newAddress(), SOL)])).toMatch(/goes there/)
     expect(await move([transferSol(hot.address, address, SOL)])).toMatch(/goes there|do not sign it/)

@@ -4,6 +4,7 @@ import { address, type Address } from '@solana/addresses'
 import type { Hex } from 'viem'
 import { depositKeyIn, depositKeysOf, type SolanaDepositKeys } from '../chains/solana/deposit-keys.ts'
 import { associatedOf } from '../chains/solana/instructions.ts'
+import { sweepAccounts } from '../chains/solana/lanes.ts'
 import { signerOfKey, type SolanaSigner } from '../chains/solana/keys.ts'
 import { disagreementOf } from '../chains/solana/signed-payment.ts'
 import {
@@ -103,6 +104,9 @@ function judgeMove(network: SignerNetwork, request: MoveRequest): { signer: Wall
   }
   demand(transfers.length === 1, 'it has more than one payment: each is signed alone')
   requirePlain(raw, of, payment)
+  // On a nonce of payments, it would make a payment void.
+  const isOfSweeps = sweepAccounts({ hotWallet: hot }).some(({ account }) => account === payment.nonceAccount)
+  demand(isOfSweeps, `${payment.nonceAccount} is no nonce account of sweeps`)
   const rent = transfers[0]!.madeFor === undefined ? 0n : RENT_MAX
   const owner = walletBy(keys.signerOf(of, derivation)!)
   const both: Wallet = { ...hot, sign: async (bytes, kept) => owner.sign(await hot.sign(bytes, kept), kept) }

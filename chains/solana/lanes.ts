@@ -18,7 +18,7 @@ import { parse, type ParsedPayment } from './transaction.ts'
 /** Most lanes: they are read together with the hot wallet's own accounts, at one slot. */
 const LANES_MAX = 64
 
-type OfWallet = Pick<SolanaChain, 'hotWallet'>
+type OfWallet = { hotWallet: { address: string } }
 type OfWallets = Pick<SolanaChain, 'hotWallet' | 'formerWallets'>
 
 /** The hot wallet, and those that paid before. */
@@ -50,7 +50,8 @@ export const laneAccounts = (chain: OfWallets & Pick<SolanaChain, 'lanes'>) =>
 export const SWEEP_LANES = 24
 
 /** The nonce accounts of sweeps, as `laneAccounts` are those of payments. */
-export const sweepAccounts = ({ hotWallet }: OfWallet) => accountsOf(hotWallet.address, 'sweep', SWEEP_LANES)
+export const sweepAccounts = ({ hotWallet }: OfWallet) =>
+  accountsOf(hotWallet.address as Address, 'sweep', SWEEP_LANES)
 
 export const nonceAccounts = (chain: OfWallets & Pick<SolanaChain, 'lanes'>) => [
   ...laneAccounts(chain),
