@@ -20,7 +20,7 @@ import {
 } from './solana/transaction.ts'
 import type { SignedPayment } from '../src/networks/signed-payment.ts'
 import { disagreementOf } from '../src/networks/signed-payments.ts'
-import { innerOf, muxed, signPayments as signStellar } from './stellar/envelope.ts'
+import { innerOf, muxed, writePayments as signStellar } from './stellar/envelope.ts'
 
 const account = privateKeyToAccount(generatePrivateKey())
 const HERE = addressFromBytes('ETHEREUM', randomBytes(32)) as Hex

@@ -20,6 +20,7 @@ import { readSecret, Secret } from '../src/networks/secrets.ts'
 import { evm } from './evm.ts'
 import type { DepositKeys, SignerFamily, SignerNetwork, Wallet } from './family.ts'
 import { solana } from './solana.ts'
+import { stellarOn } from './stellar.ts'
 import { openWallet, WalletSection } from './wallets.ts'
 
 /** The signer's own configuration: it believes no database, and takes no word of whoever asks it. */
@@ -35,7 +36,9 @@ const PublicKey = Type.Object(
 const NetworkSection = Closed({
   /** The chain id of a test network; by default the catalogue's. */
   chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
-  /** Contract addresses by asset, for test networks; by default the catalogue's. */
+  /** The passphrase of a test network of STELLAR; by default the public network's. */
+  network_passphrase: Type.Optional(Address),
+  /** Contracts, mints or issuers by asset, for test networks; by default the catalogue's. */
   tokens: Type.Optional(Type.Record(Type.String(), Address)),
   /** Where the keys of the hot wallets are. */
   wallets: Type.Array(WalletSection, { minItems: 1, maxItems: 20 }),
@@ -113,8 +116,12 @@ export interface SignerConfig {
   networks: ReadonlyMap<string, SignerNetwork>
 }
 
-/** The families that are signed for. */
-const FAMILIES: Readonly<Record<string, SignerFamily>> = { evm, solana }
+/** The families that are signed for, on the network of a section. */
+const FAMILIES: Readonly<Record<string, (section: Static<typeof NetworkSection>) => SignerFamily>> = {
+  evm: () => evm,
+  solana: () => solana,
+  stellar: ({ network_passphrase }) => stellarOn(network_passphrase),
+}
 
 /** Decimals of an asset on the chain. */
 export const decimalsOn = (network: CryptoNetwork, asset: string): number | undefined =>
@@ -180,13 +187,16 @@ async function networkOf(
   environment: Record<string, string | undefined>,
 ): Promise<SignerNetwork> {
   const network = CRYPTO_NETWORKS.find((known) => known === name)
-  const family = network && FAMILIES[NETWORKS[network].family]
+  const family = network && FAMILIES[NETWORKS[network].family]?.(section)
   if (network === undefined || family === undefined)
-    throw new Error(`networks.${name} is no EVM network and not SOLANA, the only ones that are signed for`)
+    throw new Error(
+      `networks.${name} is no EVM network and not SOLANA or STELLAR, the only ones that are signed for`,
+    )
   const isEvm = family === evm
   const tokens = isEvm ? tokensOf(network, section.tokens ?? {}) : new Map<string, Token>()
   const contracts = [...tokens].map(([asset, { address }]): [string, string] => [asset, address])
-  const mints: [string, string][] = isEvm ? [] : [...mintsOf(section.tokens ?? {})]
+  const issuers = isEvm ? [] : Object.entries(section.tokens ?? {})
+  const mints = family === solana ? [...mintsOf(section.tokens ?? {})] : issuers
   const units = (field: string, asset: string, amount: string) => {
     const decimals = decimalsOn(network, asset)
     if (decimals === undefined) throw new Error(`networks.${name}.${field}: ${asset} is no asset of ${name}`)

@@ -65,8 +65,11 @@ export interface SignerFamily {
   feeUnit: string
   /** An address in the spelling that is compared. Throws an Error for none. */
   addressOf(text: string): string
-  /** The wallet of a private key. Throws an Error that names the field, and shows no key. */
-  walletOf(field: string, key: string): Wallet
+  /**
+   * The wallet of a private key; on STELLAR of `address`, where it is given: the key may be another signer's of that account.
+   * Throws an Error that names the field, and shows no key.
+   */
+  walletOf(field: string, key: string, address?: string): Wallet
   /** Throws an Error where the text is no private key. */
   depositKeysOf(text: string): DepositKeys
   /** Reads unsigned bytes that a wallet is asked to sign. Throws Refused where they are not of this chain. */
@@ -89,7 +92,7 @@ export interface SignerNetwork {
   chainId: number
   /** Of EVM networks: the contracts by asset. */
   tokens: ReadonlyMap<string, Token>
-  /** Contracts or mints by asset. */
+  /** Contracts, mints or issuers by asset. */
   tokenAddresses: Readonly<Record<string, string>>
   wallets: ReadonlyMap<string, Wallet>
   feeMax: bigint

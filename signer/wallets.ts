@@ -11,9 +11,9 @@ const Text = Type.String({ minLength: 1 })
 
 /** Where the key of a hot wallet is: one of `env`, `file`, and on EVM networks `pkcs11` and `kms`. */
 export const WalletSection = Closed({
-  /** What the key's address must be. */
+  /** What the key's address must be; on STELLAR the account that it signs for. */
   address: Type.Optional(Text),
-  /** The private key, in hex, or on SOLANA as in `hot_wallet_key` of the networks file. */
+  /** The private key, in hex, or on SOLANA and STELLAR as in `hot_wallet_key` of the networks file. */
   env: Type.Optional(Text),
   file: Type.Optional(Text),
   pkcs11: Type.Optional(
@@ -42,8 +42,9 @@ export async function openWallet(
 ): Promise<Wallet> {
   const { address, ...places } = section
   if (Object.keys(places).length !== 1) throw new Error(`${field} must have one of env, file, pkcs11 and kms`)
-  const wallet = await walletAt(family, field, places, environment)
-  if (address !== undefined && family.addressOf(address) !== wallet.address)
+  const account = address && family.addressOf(address)
+  const wallet = await walletAt(family, field, { ...places, account }, environment)
+  if (account !== undefined && account !== wallet.address)
     throw new Error(`${field}.address is not the address of its key: ${wallet.address}`)
   return wallet
 }
@@ -51,7 +52,7 @@ export async function openWallet(
 async function walletAt(
   family: SignerFamily,
   field: string,
-  { pkcs11, kms, ...secret }: Omit<WalletSection, 'address'>,
+  { pkcs11, kms, account, ...secret }: Omit<WalletSection, 'address'> & { account: string | undefined },
   environment: Record<string, string | undefined>,
 ): Promise<Wallet> {
   if ((pkcs11 ?? kms) !== undefined && family !== evm)
@@ -61,7 +62,7 @@ async function walletAt(
     return reached(`${field}.pkcs11`, openPkcs11(pkcs11, pin))
   }
   if (kms !== undefined) return reached(`${field}.kms`, openKms(kms))
-  return family.walletOf(field, await readSecret(field, secret as Secret, environment))
+  return family.walletOf(field, await readSecret(field, secret as Secret, environment), account)
 }
 
 /** Throws an Error that names the field where the key cannot be used. */

@@ -2,11 +2,14 @@ import type { Database } from '../../src/db/database.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { NetworkStatus } from '../../src/networks/wallet-status.ts'
 import { behindOf, type NodeLook } from '../kit/nodes.ts'
+import { askSigner, told } from '../kit/remote-signer.ts'
+import { askedBytes } from './asked-bytes.ts'
 import {
   balanceOf,
   decimalOf,
   findAccount,
   openChain,
+  ownAccounts,
   stroops,
   type StellarChain,
   type StellarConfig,
@@ -20,6 +23,7 @@ import { PAYMENTS_MAX } from './packs.ts'
 import { estimateFee, sign } from './sign.ts'
 import { broadcast, checkStatus, resend, usedBy } from './status.ts'
 
+const NETWORK = 'STELLAR'
 const POLL_MS = 5_000
 
 /**
@@ -29,6 +33,7 @@ const POLL_MS = 5_000
  */
 export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdapter {
   const chain = openChain(config)
+  const { signer } = chain
   return {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
@@ -44,6 +49,13 @@ export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdap
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(chain, withdrawals),
     usedBy: (withdrawal, what) => usedBy(chain, withdrawal, what),
+    ...(signer !== undefined && {
+      checkWithSigner: async (tx, evidence) => signer.check(NETWORK, await told(tx, NETWORK, evidence)),
+      async askSigner(from, asked) {
+        const answers = await askSigner(from, { network: NETWORK, signer, bytes: askedBytes(chain) }, asked)
+        return asked.map((one) => answers.get(one)!)
+      },
+    }),
 
     // Deposits.
     newDepositAddress: async () => (id) => newAddress(chain, id),
@@ -73,9 +85,8 @@ async function status(chain: StellarChain): Promise<NetworkStatus> {
   const { history_latest_ledger: height } = await chain.horizon.root()
   const nodes = [{ field: 'rpc_url', node: chain.horizon }, ...(secondOf(chain)?.nodes ?? [])]
   const behind = await behindOf(chain.mode, nodes, lookAt)
-  const lanes = chain.keys?.lanes.map((key) => key.publicKey()) ?? []
   const [wallet, ...channels] = await Promise.all(
-    [chain.address, ...lanes].map((account) => findAccount(chain, account)),
+    ownAccounts(chain).map((account) => findAccount(chain, account)),
   )
   const amounts = (accounts: (typeof wallet)[]) =>
     Object.fromEntries(

@@ -7,6 +7,7 @@ import { NoSigningKey } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { laneKeys, type StellarTransaction } from './envelope.ts'
 import { horizon, type Balance, type Horizon, type StellarAccount } from './horizon.ts'
+import type { AskedSigner } from '../kit/remote-signer.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
 /** STELLAR as the adapter's parts see it. Amounts are in stroops, a ten-millionth. */
@@ -19,8 +20,14 @@ export interface StellarChain {
   mode: Mode
   /** The hot wallet's account. */
   address: string
-  /** Absent in a process that does not sign. */
+  /** Absent in a process that does not sign, or asks a signer process to. */
   keys: { signer: Keypair; lanes: Keypair[] } | undefined
+  signer: AskedSigner | undefined
+  /**
+   * The accounts that number transactions: those of the key that signs, and the hot wallet, where that is its own key. Of another
+   * signer's, others may have used the numbers.
+   */
+  lanes: readonly string[]
   /** By symbol: `native`, or `CODE:ISSUER`. */
   assets: ReadonlyMap<string, string>
   /** The most that one operation costs. */
@@ -38,6 +45,8 @@ export interface StellarConfig {
   hotWallet: { seed: string; address?: string } | { seed?: never; address: string }
   /** How many channel accounts give sequence numbers, beside the hot wallet. */
   lanes?: number | undefined
+  /** Asked to sign for `hotWallet.address`, with numbers of these accounts. */
+  signer?: { asked: AskedSigner; lanes: readonly string[] } | undefined
   /** In XLM for each operation. */
   feeCeiling: string
   /** Of test networks: the issuers by asset. */
@@ -57,6 +66,9 @@ const LANES = 8
 export function openChain(config: StellarConfig): StellarChain {
   const { hotWallet: from, issuers = {} } = config
   const signer = from.seed === undefined ? undefined : Keypair.fromSecret(from.seed)
+  const keys = signer && { signer, lanes: laneKeys(signer, config.lanes ?? LANES) }
+  const address = from.address ?? signer!.publicKey()
+  const channels = keys?.lanes.map((key) => key.publicKey()) ?? []
   const assets = new Map([[GAS_ASSET, 'native']])
   for (const { symbol, networks } of ASSETS) {
     const [code, issuer] = networks.STELLAR?.contractAddress?.split('-') ?? []
@@ -68,8 +80,9 @@ export function openChain(config: StellarConfig): StellarChain {
       config.verifyHorizonUrl === undefined ? undefined : horizon(config.verifyHorizonUrl, config.passphrase),
     passphrase: config.passphrase,
     mode: config.passphrase === String(Networks.PUBLIC) ? 'live' : 'sandbox',
-    address: from.address ?? signer!.publicKey(),
-    keys: signer && { signer, lanes: laneKeys(signer, config.lanes ?? LANES) },
+    ...{ address, keys },
+    signer: config.signer?.asked,
+    lanes: config.signer?.lanes ?? (signer?.publicKey() === address ? [...channels, address] : channels),
     assets,
     feeCeiling: parseAmount(config.feeCeiling, DECIMALS)!,
     firstLedger: config.firstLedger ?? 0,
@@ -77,8 +90,9 @@ export function openChain(config: StellarConfig): StellarChain {
   }
 }
 
-export function keysOf({ keys }: StellarChain) {
-  if (keys === undefined)
+/** The keys; undefined where a signer process has them. Throws NoSigningKey where this process neither has nor asks. */
+export function keysOf({ keys, signer }: StellarChain) {
+  if (keys === undefined && signer === undefined)
     throw new NoSigningKey('this process has no key of the hot wallet: it signs nothing')
   return keys
 }
@@ -101,6 +115,9 @@ export function whyNoSigner({ address, keys }: StellarChain, account: StellarAcc
   if (key === undefined || weight >= needed) return undefined
   return `the key of hot_wallet_key, ${key}, has a weight of ${weight} on ${address}, and payments need ${needed}`
 }
+
+/** The hot wallet's account, and the other accounts that number its transactions. */
+export const ownAccounts = ({ address, lanes }: StellarChain): string[] => [...new Set([address, ...lanes])]
 
 export const stroops = (amount: string): bigint => parseAmount(amount, DECIMALS)!
 export const decimalOf = (units: bigint): string => formatAmount(units, DECIMALS)

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Queryable } from '../../src/db/database.ts'
 import type { ClaimedTransaction, PaidWithdrawal } from '../../src/networks/network.ts'
 import type { MovedOnChain, PaymentOnChain } from '../../src/networks/moved-on-chain.ts'
-import { asSecondHas, decimalOf, placeOf, stroops, type StellarChain } from './chain.ts'
+import { asSecondHas, decimalOf, ownAccounts, placeOf, stroops, type StellarChain } from './chain.ts'
 import { doesNotPay } from '../kit/claims.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { arrivalIn } from './deposits.ts'
@@ -83,7 +83,7 @@ async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promi
   }
   const effects = await effectsIn(chain, hash)
   const symbolOf = new Map([...chain.assets].map(([symbol, asset]) => [asset, symbol]))
-  const own = new Set([chain.address, ...(chain.keys?.lanes ?? []).map((key) => key.publicKey())])
+  const own = new Set(ownAccounts(chain))
   const sums = new Map<string, bigint>()
   const payments: PaymentOnChain[] = []
   for (const { type, account, amount = '0', asset_type, asset_code, asset_issuer } of effects) {

@@ -80,6 +80,8 @@ export const roomOf = ({ limit, balance, buying_liabilities = '0' }: Balance): b
 /** Why an address is not paid. A muxed address of the hot wallet may be a customer's deposit address. */
 export function refusesDestination(chain: StellarChain, address: string): string | undefined {
   if (address === chain.address) return 'it is the wallet that withdrawals are paid from'
-  const isLane = chain.keys?.lanes.some((key) => key.publicKey() === accountIn(address).account)
-  return isLane ? 'it is an account of the wallet that withdrawals are paid from' : undefined
+  const { account } = accountIn(address)
+  return account !== chain.address && chain.lanes.includes(account)
+    ? 'it is an account of the wallet that withdrawals are paid from'
+    : undefined
 }

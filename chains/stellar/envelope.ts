@@ -17,9 +17,9 @@ import { stellarMemo } from '../../src/contract/addresses/destination-rules.ts'
 import type { SignedTransaction } from '../../src/networks/network.ts'
 
 /**
- * Signed transactions. Each has up to 100 payments of the hot wallet, is numbered by a lane and wrapped in a fee bump that the
- * hot wallet pays. The hash is that of the inner transaction, which stays the same whoever wraps it: only one of its wrappings
- * can be made.
+ * Transactions. Each has up to 100 payments of the hot wallet, is numbered by a lane and wrapped in a fee bump that the hot wallet
+ * pays. The hash is that of the inner transaction, which stays the same whoever signs and wraps it: only one of its wrappings can
+ * be made.
  */
 
 export interface StellarPayment {
@@ -74,11 +74,18 @@ const saidBy = ({ type, value }: Memo): string | undefined => {
   return ['id', 'hash'].includes(stellarMemo(text)?.kind ?? '') ? `text:${text}` : text
 }
 
-/** Signs payments from an account. `fee` is the most that one operation costs, in stroops. */
-export function signPayments(
+/** From which account it pays, the most that one operation costs, in stroops, and on which network. */
+interface Terms {
+  source: string
+  fee: bigint
+  passphrase: string
+}
+
+/** Writes payments from an account, and signs them. Without keys, they are what a signer process is to sign. */
+export function writePayments(
   { lane, sequence, maxTime, memo, payments }: StellarTransaction,
-  { source, fee, passphrase }: { source: string; fee: bigint; passphrase: string },
-  { signer, laneKey }: { signer: Keypair; laneKey: Keypair | undefined },
+  { source, fee, passphrase }: Terms,
+  keys?: { signer: Keypair; laneKey: Keypair | undefined },
 ): SignedTransaction {
   const builder = new TransactionBuilder(new Account(lane, String(sequence - 1n)), {
     fee: BASE_FEE,
@@ -93,13 +100,21 @@ export function signPayments(
         : Operation.payment({ source, destination, asset: assetOf(asset), amount }),
     )
   const inner = builder.build()
-  inner.sign(...(laneKey === undefined ? [signer] : [laneKey, signer]))
+  if (keys !== undefined) inner.sign(...(keys.laneKey === undefined ? [] : [keys.laneKey]), keys.signer)
   const bump = TransactionBuilder.buildFeeBumpTransaction(source, String(fee), inner, passphrase)
-  bump.sign(signer)
+  if (keys !== undefined) bump.sign(keys.signer)
   return {
     raw_transaction: bump.toEnvelope().toXDR(),
     crypto_tx_hash: inner.hash().toString('hex'),
+    ...(keys === undefined && { isAsked: true }),
   }
+}
+
+/** The fee bump of our own bytes. Throws an Error for others. */
+export function bumpIn(raw: Buffer, passphrase: string): FeeBumpTransaction {
+  const parsed = TransactionBuilder.fromXDR(raw.toString('base64'), passphrase)
+  if (!(parsed instanceof FeeBumpTransaction)) throw new Error('it is no fee bump')
+  return parsed
 }
 
 export function innerOf(envelope: string, passphrase: string): Transaction {

@@ -6,11 +6,12 @@ import { Closed } from '../../src/contract/fields.ts'
 import type { ConnectedNetwork, Family, Opening } from '../../src/networks/family.ts'
 import { secondNode, shared } from '../../src/networks/section.ts'
 import { Secret } from '../../src/networks/secrets.ts'
-import { differences, type PaymentOn } from '../../src/networks/signed-payment.ts'
 import { hotWalletOf } from '../kit/hot-wallet-key.ts'
+import { signerClient, SignerSection } from '../kit/remote-signer.ts'
 import { stellarAdapter } from './adapter.ts'
 import { DECIMALS, LEAST_FEE, openChain, requireReady, type StellarConfig } from './chain.ts'
-import { accountIn, paymentsIn, type StellarPayment } from './envelope.ts'
+import { accountIn } from './envelope.ts'
+import { disagreementOf } from './signed-payment.ts'
 
 const ADAPTER = 'stellar'
 const ACCOUNT = '^G[A-Z2-7]{55}$'
@@ -27,6 +28,9 @@ const StellarSection = Closed({
   hot_wallet_key: Type.Optional(Secret),
   /** The hot wallet's account. With it, a process without the worker does not read the seed. */
   hot_wallet_address: Type.Optional(Type.String({ pattern: ACCOUNT })),
+  /** The process that has the seed: the account is given instead, and the accounts that number its transactions. */
+  signer: Type.Optional(SignerSection),
+  lane_accounts: Type.Optional(Type.Array(Type.String({ pattern: ACCOUNT }), { minItems: 1, maxItems: 101 })),
   /** How many channel accounts number transactions, beside the hot wallet. */
   lanes: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
   /** By asset, the issuer on a test network; by default the catalogue's. */
@@ -76,12 +80,17 @@ async function connect(opening: Opening, section: StellarSection): Promise<Conne
   const isOwnKey = seed === undefined || Keypair.fromSecret(seed).publicKey() === address
   if (!isOwnKey && section.lanes === 0)
     throw new Error(`${network}.lanes must be 1 at least where hot_wallet_key is another signer's`)
+  const { signer, lane_accounts } = section
+  const isWhole = (signer === undefined) === (lane_accounts === undefined)
+  if (!isWhole || (signer !== undefined && section.lanes !== undefined))
+    throw new Error(`${network}.lane_accounts is given instead of lanes where a signer has the key`)
   const config: StellarConfig = {
     horizonUrl: await given.url('rpc_url', section.rpc_url),
     verifyHorizonUrl: section.verify_rpc_url && (await given.url('verify_rpc_url', section.verify_rpc_url)),
     passphrase,
     hotWallet: { address, ...(seed !== undefined && { seed }) },
     lanes: section.lanes,
+    signer: signer && { asked: await signerClient(signer), lanes: lane_accounts! },
     feeCeiling: section.fee_ceiling,
     issuers,
     withdrawals,
@@ -99,24 +108,4 @@ async function connect(opening: Opening, section: StellarSection): Promise<Conne
       gave: (given) => !given.derivation.startsWith('muxed/') || accountIn(given.address).account === address,
     },
   }
-}
-
-function disagreementOf(
-  { raw_transaction, network, asset, amount, ...wanted }: PaymentOn,
-  issuers: Readonly<Record<string, string>> = {},
-): string | undefined {
-  const { memo, payments } = paymentsIn(raw_transaction)
-  const { contractAddress, decimals } = findAsset(asset)!.networks[network]!
-  const [code, issuer] = contractAddress?.split('-') ?? []
-  const key = code === undefined ? 'native' : `${code}:${issuers[asset] ?? issuer}`
-  const units = parseAmount(amount, decimals)
-  const toIt = payments.filter(({ destination }) => destination === wanted.destination_address)
-  const isIt = (paid: StellarPayment) => paid.asset === key && parseAmount(paid.amount, decimals) === units
-  const paid = toIt.find(isIt) ?? toIt[0] ?? payments[0]!
-  return differences([
-    ['asset', paid.asset, key],
-    ['amount', parseAmount(paid.amount, decimals), units],
-    ['destination', paid.destination, wanted.destination_address],
-    ['memo', memo ?? null, wanted.memo ?? null],
-  ])
 }

@@ -34,14 +34,21 @@ export class Packs {
   readonly #packs: Pack[] = []
   readonly #free: Place[]
   readonly #most: number
+  /** Numbers that are signed anew for the withdrawals that had them, and for no others. */
+  readonly #kept: readonly Place[]
   /** By account and asset, what is on its way there. */
   readonly #coming = new Map<string, bigint>()
   /** The accounts that a payment creates, and the pack that it is in; undefined: it is under way. */
   readonly #created = new Map<string, Pack | undefined>()
 
-  constructor(free: readonly Place[], open: readonly StellarPayment[], most: number) {
+  constructor(
+    free: readonly Place[],
+    open: readonly StellarPayment[],
+    { most, kept }: { most: number; kept: readonly Place[] },
+  ) {
     this.#free = [...free]
     this.#most = most
+    this.#kept = kept
     for (const payment of open) this.#count(payment, undefined)
   }
 
@@ -81,7 +88,10 @@ export class Packs {
     const payment = { destination, asset, amount, creates: isMissing && !isCreated }
     const memo = withdrawal.memo ?? undefined
     const most = Math.max(1, this.#most >> times)
-    const fits = (place: Place) => places.every((one) => isSamePlace(one, place))
+    const fits = (place: Place) =>
+      places.length > 0
+        ? places.every((one) => isSamePlace(one, place))
+        : !this.#kept.some((one) => isSamePlace(one, place))
     const open = isCreated ? [this.#created.get(account)].filter((one) => one !== undefined) : this.#packs
     const pack = open.find(
       (one) =>

@@ -17,7 +17,7 @@ import {
   type StellarChain,
 } from './chain.ts'
 import { judge, tokenFault, type Judged, type NotSigned } from './destinations.ts'
-import { accountIn, isOurs, paymentsIn, signPayments, type Place, type StellarPayment } from './envelope.ts'
+import { accountIn, isOurs, paymentsIn, writePayments, type Place, type StellarPayment } from './envelope.ts'
 import type { StellarAccount } from './horizon.ts'
 import { NO_LANE, Packs, PAYMENTS_MAX, type Earlier, type Pack } from './packs.ts'
 import { hasFailed, hasPassed, provenUserOf, VALID_SECONDS } from './status.ts'
@@ -69,17 +69,20 @@ export async function sign(
   chain: StellarChain,
   withdrawals: Withdrawal[],
 ): Promise<Signing[]> {
-  const { signer, lanes } = keysOf(chain)
+  const keys = keysOf(chain)
   const opened = await openWallet(tx, chain)
   if ('code' in opened) return withdrawals.map(() => deferred(opened))
-  const { wallet, left, places, closedAt, open, most } = opened
+  const { wallet, left, places, closedAt, open, most, kept } = opened
   if (places.length === 0) return withdrawals.map(() => NO_LANE)
   const before = await signedEarlier(tx, chain, withdrawals)
   const owed = await owedOn(tx, 'STELLAR', chain.withdrawals, withdrawals)
   const judged = new Map<Withdrawal, Judged>()
   /** Those that are neither refused nor deferred, in packs, where the others are decided. */
   const decide = () => {
-    const [money, packs] = [moneyOf(new Map(left), chain.feeCeiling * FEES), new Packs(places, open, most)]
+    const [money, packs] = [
+      moneyOf(new Map(left), chain.feeCeiling * FEES),
+      new Packs(places, open, { most, kept }),
+    ]
     return inOrder<Pack | NotSigned>(withdrawals, (withdrawal) => {
       const verdict = judged.get(withdrawal)
       if (verdict !== undefined && 'outcome' in verdict) return verdict
@@ -108,14 +111,17 @@ export async function sign(
     const { place, memo, payments } = pack
     const unsigned = { ...place, maxTime: closedAt + VALID_SECONDS, memo, payments }
     const terms = { source: chain.address, fee: chain.feeCeiling, passphrase: chain.passphrase }
-    const laneKey = lanes.find((one) => one.publicKey() === place.lane)
-    signed.set(pack, signPayments(unsigned, terms, { signer, laneKey }))
+    const laneKey = keys?.lanes.find((one) => one.publicKey() === place.lane)
+    signed.set(pack, writePayments(unsigned, terms, keys && { signer: keys.signer, laneKey }))
   }
   return decisions.map((decision, index): Signing => {
     if ('outcome' in decision) return decision
+    const bytes = signed.get(decision)!
+    // It is alone, and keeps its own bytes: those that the signer signs have the same hash.
+    if (bytes.isAsked) return { outcome: 'SIGNED', ...bytes }
     const crypto_tx_index = String(decision.withdrawals.indexOf(withdrawals[index]!))
     const payments = decision.payments.length
-    return { outcome: 'SIGNED', ...signed.get(decision)!, crypto_tx_index, payments }
+    return { outcome: 'SIGNED', ...bytes, crypto_tx_index, payments }
   })
 }
 
@@ -133,6 +139,8 @@ interface OpenWallet {
   most: number
   /** The payments under way. */
   open: StellarPayment[]
+  /** Under a signer: numbers that it takes for nothing else from the withdrawals that it signed with them. */
+  kept: Place[]
   /** When the newest ledger closed, in seconds. */
   closedAt: bigint
 }
@@ -150,7 +158,8 @@ async function openWallet(tx: Transaction, chain: StellarChain): Promise<OpenWal
   if (blocked !== undefined) return blocked
 
   // Before the balances: what is made in between is in the balances by then.
-  const open = await openTransactions(tx)
+  const all = await openTransactions(tx)
+  const open = all.filter(({ hasEnded }) => !hasEnded)
   const wallet = await findAccount(chain, chain.address)
   if (wallet === undefined)
     return { code: 'HOT_WALLET_SHORT', detail: `the account ${chain.address} does not exist yet` }
@@ -165,8 +174,11 @@ async function openWallet(tx: Transaction, chain: StellarChain): Promise<OpenWal
     for (const { asset, amount } of payments) deduct(left, symbolOf.get(asset) ?? '', stroops(amount))
   }
   const places = await placesOf(chain, wallet, new Set(open.map(({ lane }) => lane)))
-  const most = await paymentsAtOnce(chain)
-  return { wallet, left, places, closedAt, most, open: open.flatMap(({ payments }) => payments) }
+  const isRemote = chain.signer !== undefined
+  // The signer signs what has failed with no other number: one payment that fails must not end others.
+  const most = isRemote ? 1 : await paymentsAtOnce(chain)
+  const kept = isRemote ? all.filter(({ hasEnded }) => hasEnded) : []
+  return { wallet, left, places, closedAt, most, kept, open: open.flatMap(({ payments }) => payments) }
 }
 
 /** A payment may cost `feeMax`. */
@@ -176,22 +188,12 @@ const moneyOf = (spendable: Map<string, bigint>, feeMax: bigint): Money => ({
   wallet: 'beyond its reserve, the hot wallet',
 })
 
-/** The transactions under way, without those whose bytes have ended. */
+/** The transactions of withdrawals that have not ended. `hasEnded`: their bytes can never be made. */
 async function openTransactions(tx: Transaction) {
   const rows = await selectOpenTransactions(tx, 'STELLAR')
   return rows.flatMap(({ raw_transaction, used_by }) =>
-    used_by === null && isOurs(raw_transaction) ? paymentsIn(raw_transaction) : [],
+    isOurs(raw_transaction) ? { ...paymentsIn(raw_transaction), hasEnded: used_by !== null } : [],
   )
-}
-
-/**
- * The channel accounts of the key that signs, and the hot wallet, where that is its own key: of another signer's, others may have
- * used the numbers.
- */
-function lanesOf(chain: StellarChain): string[] {
-  const { signer, lanes } = keysOf(chain)
-  const own = signer.publicKey() === chain.address ? [chain.address] : []
-  return [...lanes.map((key) => key.publicKey()), ...own]
 }
 
 /** The free lanes that exist, with their next numbers. */
@@ -202,7 +204,7 @@ async function placesOf(
 ): Promise<Place[]> {
   const next = (lane: string, { sequence }: StellarAccount) => ({ lane, sequence: BigInt(sequence) + 1n })
   const free = await Promise.all(
-    lanesOf(chain)
+    chain.lanes
       .filter((lane) => !busy.has(lane))
       .map(async (lane) => [lane, lane === chain.address ? wallet : await findAccount(chain, lane)] as const),
   )
@@ -222,7 +224,6 @@ async function signedEarlier(
   const ids = withdrawals.map(({ transfer_id }) => transfer_id)
   const earlier = new Map<string, Earlier>()
   const signed = await selectPaying(tx, 'STELLAR', ids)
-  const own = lanesOf(chain)
   for (const { transfer_ids, ...transaction } of signed) {
     const { raw_transaction } = transaction
     if (!isOurs(raw_transaction)) continue
@@ -230,7 +231,7 @@ async function signedEarlier(
     const user = await provenUserOf(chain, { lane, sequence })
     const isPaid = user !== undefined && !(await hasFailed(chain, user))
     // A former key's lanes give no number again: there, the word of two Horizons must do.
-    if (user === undefined && !own.includes(lane) && (await hasPassed(chain, transaction))) continue
+    if (user === undefined && !chain.lanes.includes(lane) && (await hasPassed(chain, transaction))) continue
     for (const id of transfer_ids) {
       const isItself = signed.some((one) => one.crypto_tx_hash === user && one.transfer_ids.includes(id))
       const { places, times } = earlier.get(id) ?? NEVER

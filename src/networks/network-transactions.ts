@@ -54,13 +54,16 @@ export async function keepTransactions(
   )
   if (rows.length === byHash.size) return
   for (const { crypto_tx_hash } of rows) byHash.delete(crypto_tx_hash)
-  // An operator has marked a known transaction as the payment of a further withdrawal.
-  for (const [hash, group] of byHash)
+  // An operator has marked a known transaction as the payment of a further withdrawal, or its signatures have left its hash.
+  const known = await selectPayees(tx, network, [...byHash.keys()])
+  for (const [hash, group] of byHash) {
+    const further = group.filter(({ transfer_id }) => !known.get(hash)!.transfer_ids.includes(transfer_id))
     await tx.query('select add_payees($1, $2, $3::uuid[], $4::uuid[])', [
       network,
       hash,
-      ...arraysOf(group, 'customer_id', 'transfer_id'),
+      ...arraysOf(further, 'customer_id', 'transfer_id'),
     ])
+  }
 }
 
 /** A transaction that may be mined yet, or whose end is not recorded yet. */
