@@ -4,9 +4,7 @@
  */
 import { laneAccounts, sweepAccounts } from '../chains/solana/lanes.ts'
 import type { SigningEvidence } from '../src/contract/approval.ts'
-import { createPrivateKey, randomBytes, type KeyObject } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
 import { base58 } from '@scure/base'
 import type { Address } from '@solana/addresses'
 import type { Instruction } from '@solana/kit'
@@ -27,12 +25,9 @@ import {
 } from '../chains/solana/instructions.ts'
 import { remote, signerOfSeed } from '../chains/solana/keys.ts'
 import { parse, signBriefly, signOnNonce, type Terms } from '../chains/solana/transaction.ts'
-import { signerClient, type AskedSigner, type SignerClient } from '../chains/kit/remote-signer.ts'
-import { transaction } from '../src/db/database.ts'
-import { newPrivateKey, publicPartOf, signStatement } from '../src/governance/approvals/approval-statement.ts'
+import type { AskedSigner, SignerClient } from '../chains/kit/remote-signer.ts'
 import { evidenceOf } from '../src/governance/approvals/signing-evidence.ts'
 import { RowMacs } from '../src/audit/sealed-rows.ts'
-import { sealWithdrawal } from '../src/money/movements/accepted-withdrawals.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { NodeFailure } from '../src/networks/node-failure.ts'
@@ -44,9 +39,10 @@ import { creditDepositsOn } from '../src/rails/deposits/credit-deposits.ts'
 import { isFrozen, postSweep, sweepDepositAddresses } from '../src/rails/treasury/sweep-deposit-addresses.ts'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import { hurry } from '../test/work-off.ts'
-import { atEnd, ownFolder } from '../test/at-end.ts'
+import { atEnd } from '../test/at-end.ts'
 import { dieAtEachStep, failing } from '../test/failures.ts'
-import { keptOf, order, readTransfer, settle, sumOn, work } from '../test/payouts-on.ts'
+import { accept, ownSigner } from '../test/own-signer.ts'
+import { keptOf, readTransfer, settle, sumOn, work } from '../test/payouts-on.ts'
 import { runtime, SolanaNode } from '../test/solana-node.ts'
 import {
   MASTER_KEYS,
@@ -56,20 +52,12 @@ import {
   type TestCustomer,
   type TestService,
 } from '../test/support.ts'
-import { readSignerConfig } from './config.ts'
-import { changeText, readChange } from './journal-changes.ts'
-import { Journal } from './journal.ts'
-import { serveSigner } from './serve.ts'
-import { Signer } from './service.ts'
 
 /** What the signer is told of a transaction that pays one withdrawal. */
 const one = (evidence: SigningEvidence) => ({ payments: [evidence], journal_heads: [] })
 
 const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
 const SOL = 1_000_000_000n
-const approver = newPrivateKey()
-const acceptance = newPrivateKey()
-const acceptanceKey = createPrivateKey({ key: acceptance, format: 'jwk' })
 
 let service: TestService
 beforeEach(async () => {
@@ -88,39 +76,15 @@ async function start() {
   const mints = { USDC: node.makeMint(TOKEN, 6) }
   node.give(hot.address, 10n * SOL)
   node.mint(TOKEN, mints.USDC, hot.address, 1_000_000_000n)
-  const folder = await ownFolder()
-  const path = (name: string) => join(folder, name)
-  const file = {
-    ...{ listen: path('s'), journal: path('journal'), stop_file: path('stop') },
-    ...{ acceptance_keys: [publicPartOf(acceptance)], approvers: [publicPartOf(approver)] },
-    ...{ approvals: [], journal_approvals: 1 },
-    networks: {
-      SOLANA: {
-        ...{ tokens: mints, wallets: [{ env: 'SEED' }], deposit_key: { env: 'WORDS' }, fee_max: '0.01' },
-        windows: [
-          { asset: 'SOL', period_seconds: 3_600, amount: '8' },
-          { asset: 'USDC', period_seconds: 3_600, amount: '500' },
-        ],
-      },
-    },
+  const section = {
+    ...{ tokens: mints, wallets: [{ env: 'SEED' }], deposit_key: { env: 'WORDS' }, fee_max: '0.01' },
+    windows: [
+      { asset: 'SOL', period_seconds: 3_600, amount: '8' },
+      { asset: 'USDC', period_seconds: 3_600, amount: '500' },
+    ],
   }
-  await writeFile(path('signer.json'), JSON.stringify(file))
-  const config = await readSignerConfig(path('signer.json'), { SEED: base58.encode(seed), WORDS })
-  const journal = await Journal.open(config.journal, config.networks)
-  const server = await serveSigner(new Signer(config, journal), config.listen)
-  atEnd(async () => {
-    server.closeAllConnections()
-    server.close()
-    await journal.close()
-  })
-  const client = await signerClient({ socket: path('s') })
-  const change = async (asked: object) => {
-    const expires_at = new Date(Date.now() + 3_600_000).toISOString()
-    const read = readChange({ ...asked, expires_at })
-    await client.change(read, [signStatement(changeText(read), approver)])
-  }
-  const wallet = { network: 'SOLANA', wallet: hot.address }
-  await change({ kind: 'OPEN', ...wallet, next_nonce: 0, transfers_from: new Date(0).toISOString() })
+  const environment = { SEED: base58.encode(seed), WORDS }
+  const { client, change } = await ownSigner('SOLANA', hot.address, section, environment)
   const given: SolanaConfig = {
     ...{ rpcUrl: node.rpcUrl, verifyRpcUrl: node.rpcUrl, hotWallet: remote(hot.address), signer: client },
     ...{ depositKey: { publicKey: depositKeysOf(WORDS).publicKey }, feeCeiling: '0.001', lanes: 3, mints },
@@ -152,17 +116,16 @@ const networksOf = (running: { given: SolanaConfig }, signer?: AskedSigner, db =
     ],
   ])
 
-async function withdraw(
+const withdraw = (
   customer: TestCustomer,
   asset: string,
   amount: string,
-  { to = newAddress(), key = acceptanceKey, ...more }: { to?: string; memo?: string; key?: KeyObject } = {},
-): Promise<Transfer> {
-  const payment = { crypto_network: 'SOLANA' as const, asset, amount, destination_address: to, ...more }
-  const made = await order(service, customer, payment)
-  await transaction(service.db, (tx) => sealWithdrawal(tx, new RowMacs(MASTER_KEYS, undefined, key), made.id))
-  return made
-}
+  { to = newAddress(), ...more }: { to?: string; memo?: string } = {},
+): Promise<Transfer> =>
+  accept(service, customer, {
+    ...{ crypto_network: 'SOLANA', asset, amount, destination_address: to },
+    ...more,
+  })
 
 const evidenceFor = async (customer: TestCustomer, { id }: Transfer) =>
   (await evidenceOf(service.db, customer.customer_id, [id])).get(id)!
@@ -327,14 +290,7 @@ test.skipIf(!runtime)(
     const [, name] = /with nonce ([0-9a-f]{32}) of/.exec(
       await ask([pays], { terms: { ...terms, ...other } }),
     )!
-    const voided = {
-      kind: 'VOID',
-      network: 'SOLANA',
-      wallet: hot.address,
-      nonces: [name!],
-      transfer_ids: [made.id],
-    }
-    await running.change(voided)
+    await running.change({ kind: 'VOID', nonces: [name!], transfer_ids: [made.id] })
     expect(await ask([pays], { terms: { ...terms, ...other } })).toBe('signed')
     expect(await ask([pays], { terms })).toMatch(/was signed with nonce/)
     const briefly = signBriefly(remote(hot.address), [pays], newAddress())
