@@ -317,6 +317,39 @@ test('with a signer, no key of SOLANA is read', async () => {
     )
 })
 
+test('with a signer, no seed of STELLAR is read, and the accounts that number its transactions are given', async () => {
+  const lane_accounts = [Keypair.random().publicKey()]
+  const open = async (changes: object) =>
+    configuredNetworks(
+      await fileOf(
+        stellar({
+          ...{
+            hot_wallet_key: undefined,
+            hot_wallet_address: OTHER_ACCOUNT,
+            signer: { socket: '/run/signer' },
+          },
+          ...{ lane_accounts, ...changes },
+        }),
+      ),
+      ENVIRONMENT,
+      NO_DATABASE,
+      'live',
+      { ...USE, signs: true },
+    )
+  const { adapter, privateKeys } = (await open({})).get('STELLAR')!
+  expect(privateKeys).toEqual([])
+  for (const member of ['askSigner', 'checkWithSigner']) expect(adapter).toHaveProperty(member)
+  expect(adapter.refusesDestination!(lane_accounts[0]!)).toMatch('it is an account of the wallet')
+  const notBoth = /^STELLAR.lane_accounts is given instead of lanes where a signer has the key$/
+  for (const changes of [{ lane_accounts: undefined }, { lanes: 2 }])
+    await expect(open(changes)).rejects.toThrow(notBoth)
+  await expect(open({ signer: undefined, hot_wallet_key: { env: 'STELLAR_SEED' } })).rejects.toThrow(notBoth)
+  for (const changes of [{ hot_wallet_key: { env: 'STELLAR_SEED' } }, { hot_wallet_address: undefined }])
+    await expect(open(changes)).rejects.toThrow(
+      /^STELLAR.hot_wallet_address is given instead of hot_wallet_key/,
+    )
+})
+
 test('a section of SOLANA is read, with a key in either form, or with the address alone where nothing is signed', async () => {
   for (const env of ['SEED', 'KEYPAIR']) {
     const networks = await read(solana({ hot_wallet_key: { env }, hot_wallet_address: SOLANA_WALLET }))

@@ -11,7 +11,7 @@ const LANES_MAX = 100
 
 interface StellarWallet extends Wallet {
   /** Whether the key signs for transactions that this account numbers. */
-  numbers(lane: string): boolean
+  numbers: (lane: string) => boolean
 }
 
 /** The wallets of STELLAR on the network of a passphrase. Signatures of Ed25519 have no random part. */

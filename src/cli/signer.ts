@@ -156,7 +156,7 @@ async function approveOrMake(kind: string, { json, ...options }: ChangeOptions):
     import('../../signer/socket.ts'),
   ])
   const { gas = GAS, key, approvals: path, socket, config } = options
-  // On SOLANA a hash stands for it.
+  // On SOLANA a hash stands for it, on STELLAR an account and its number.
   const nonces = [options.nonce ?? []].flat().map((one) => (/^\d{1,15}$/.test(one) ? Number(one) : one))
   const expires_at = options.expires ?? new Date(Date.now() + VALID_MS).toISOString()
   const change = readChange({
