@@ -343,6 +343,10 @@ test('with a signer, no seed of STELLAR is read, and the accounts that number it
   const notBoth = /^STELLAR.lane_accounts is given instead of lanes where a signer has the key$/
   for (const changes of [{ lane_accounts: undefined }, { lanes: 2 }])
     await expect(open(changes)).rejects.toThrow(notBoth)
+  const mistyped = `G${'A'.repeat(55)}`
+  await expect(open({ lane_accounts: [mistyped] })).rejects.toThrow(
+    /^STELLAR.lane_accounts: GA+ is no account/,
+  )
   await expect(open({ signer: undefined, hot_wallet_key: { env: 'STELLAR_SEED' } })).rejects.toThrow(notBoth)
   for (const changes of [{ hot_wallet_key: { env: 'STELLAR_SEED' } }, { hot_wallet_address: undefined }])
     await expect(open(changes)).rejects.toThrow(

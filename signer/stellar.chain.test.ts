@@ -297,6 +297,9 @@ test('a transfer is signed with one number of one account until people void it, 
   expect(await ask(written({ sequence: 8n }))).toBe('signed')
   expect(await ask(written())).toMatch(/was signed with nonce/)
   expect(await ask(written({ sequence: 8n }), [evidence])).toBe('signed')
+  // A multiplexed account is the longest address that people can name.
+  const named = { kind: 'DESTINATION', asset: 'XLM', destinations: [muxed(pays.destination, '1')] }
+  await running.change(named)
 })
 
 /** Works on withdrawals, and lets the time of their bytes pass, with nothing in a ledger. */

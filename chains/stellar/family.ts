@@ -84,6 +84,9 @@ async function connect(opening: Opening, section: StellarSection): Promise<Conne
   const isWhole = (signer === undefined) === (lane_accounts === undefined)
   if (!isWhole || (signer !== undefined && section.lanes !== undefined))
     throw new Error(`${network}.lane_accounts is given instead of lanes where a signer has the key`)
+  for (const account of lane_accounts ?? [])
+    if (!StrKey.isValidEd25519PublicKey(account))
+      throw new Error(`${network}.lane_accounts: ${account} is no account of Stellar (G...)`)
   const config: StellarConfig = {
     horizonUrl: await given.url('rpc_url', section.rpc_url),
     verifyHorizonUrl: section.verify_rpc_url && (await given.url('verify_rpc_url', section.verify_rpc_url)),
