@@ -17,6 +17,7 @@ import { readApproverKey, type ApproverKey } from '../src/governance/approvals/a
 import { mintsOf } from '../chains/solana/chain.ts'
 import { naming } from '../src/networks/section.ts'
 import { readSecret, Secret } from '../src/networks/secrets.ts'
+import { bitcoin } from './bitcoin.ts'
 import { evm } from './evm.ts'
 import type { DepositKeys, SignerFamily, SignerNetwork, Wallet } from './family.ts'
 import { solana } from './solana.ts'
@@ -116,10 +117,10 @@ export interface SignerConfig {
   networks: ReadonlyMap<string, SignerNetwork>
 }
 
-/** The families that are signed for, on the network of a section. */
+/** The families that are signed for, on the network of a section, and networks whose family is not signed for as a whole. */
 const FAMILIES: Readonly<Record<string, (section: Static<typeof NetworkSection>) => SignerFamily>> = {
-  evm: () => evm,
-  solana: () => solana,
+  ...{ evm: () => evm, solana: () => solana },
+  ...{ BITCOIN: () => bitcoin('BITCOIN'), LITECOIN: () => bitcoin('LITECOIN') },
   stellar: ({ network_passphrase }) => stellarOn(network_passphrase),
 }
 
@@ -187,10 +188,10 @@ async function networkOf(
   environment: Record<string, string | undefined>,
 ): Promise<SignerNetwork> {
   const network = CRYPTO_NETWORKS.find((known) => known === name)
-  const family = network && FAMILIES[NETWORKS[network].family]?.(section)
+  const family = network && (FAMILIES[network] ?? FAMILIES[NETWORKS[network].family])?.(section)
   if (network === undefined || family === undefined)
     throw new Error(
-      `networks.${name} is no EVM network and not SOLANA or STELLAR, the only ones that are signed for`,
+      `networks.${name} is no network that is signed for: of EVM, BITCOIN, LITECOIN, SOLANA and STELLAR`,
     )
   const isEvm = family === evm
   const tokens = isEvm ? tokensOf(network, section.tokens ?? {}) : new Map<string, Token>()

@@ -14,6 +14,8 @@ export interface KeptSignatures {
 /** A wallet that signs. */
 export interface Wallet {
   address: string
+  /** The public descriptors of Bitcoin's family, of its addresses and its change: what its node watches. */
+  descriptors?: readonly string[]
   /**
    * The signed transaction of unsigned bytes. `kept` has the signatures that must not be made twice. Throws BackEndFailure
    * where the key cannot be used now.
@@ -31,6 +33,8 @@ export interface UnsignedRead {
   fee: bigint
   /** How many payments there are, beside what goes back to the wallet. */
   payments: number
+  /** Who signs what was read, where more than the wallet's one key is needed. */
+  signer?: Wallet
 }
 
 /** A move between a deposit address and the platform's wallets, as a worker asks for it. */
@@ -61,6 +65,8 @@ export interface SignerFamily {
    * all that is signed for it has that place, so that the chain takes one of it.
    */
   paysMany?: true
+  /** What was signed can end unmade, and its place stays free: the transfer is signed there again. */
+  placesStay?: true
   /** The unit of fees, for people. */
   feeUnit: string
   /** An address in the spelling that is compared. Throws an Error for none. */

@@ -39,7 +39,7 @@ const isTime = (value: unknown): value is string =>
 
 /** The service compares it with its wallets; only those of EVM networks have two spellings. */
 const isAddressText = (value: unknown): value is string =>
-  typeof value === 'string' && /^\w{32,69}$/.test(value)
+  typeof value === 'string' && /^\w{26,69}$/.test(value)
 const spelled = (address: string) => (isAddress(address) ? getAddress(address) : address)
 
 const areIds = (ids: unknown): ids is string[] =>

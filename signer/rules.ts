@@ -79,9 +79,10 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
   const ids = new Set(judged.map(({ accepted }) => accepted.id))
   const isWhole = ids.size === payments.length && read.payments === payments.length
   demand(isWhole, `it makes ${read.payments} payments, and ${ids.size} are asked for`)
+  const raw = Buffer.from(request.unsigned.slice(2), 'hex')
   const share = read.fee / BigInt(payments.length)
   const lines = judged.map(({ accepted, units }, index): SignLine => {
-    requirePays(network, accepted, request.unsigned, index)
+    requirePays(network, accepted, raw, index)
     const before = journal.signedFor(accepted.id)?.nonce
     return {
       kind: 'SIGN',
@@ -108,7 +109,7 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
     return { asset, units: own, fee: more, customer, destination }
   })
   requireWithinWindows(name, journal, leaving, now)
-  return { lines, wallet }
+  return { lines, wallet: read.signer ?? wallet }
 }
 
 /** Throws Early or Refused unless the line agrees with the journal. */
@@ -164,14 +165,15 @@ export function foresee(
       const { network, accepted, units } = judgePayment(config, journal, payment, now)
       requireInJournal(journal, payment, accepted.id)
       const before = journal.signedFor(accepted.id)
+      const isAgain = before !== undefined && network.family.placesStay === true
       demand(
-        before === undefined || before.shared === true,
+        before === undefined || isAgain,
         `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`,
       )
       const own: Foreseen = {
         network: payment.network,
         asset: accepted.asset,
-        units: before === undefined ? units : 0n,
+        units: isAgain ? 0n : units,
         fee: network.feeMax,
         ...whoseOf(network, accepted),
         until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
@@ -267,7 +269,7 @@ function requireNamed(
 }
 
 /** Throws Refused unless the bytes pay exactly what was accepted. */
-function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex, index: number): void {
+function requirePays(network: SignerNetwork, accepted: Accepted, raw: Buffer, index: number): void {
   const disagreement = unlessUnreadable(() =>
     network.family.disagreementOf(
       {
@@ -278,7 +280,7 @@ function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex, 
         amount: accepted.amount,
         destination_address: accepted.destination,
         ...(network.family.carriesMemo && { memo: accepted.memo }),
-        raw_transaction: Buffer.from(unsigned.slice(2), 'hex'),
+        raw_transaction: raw,
       },
       network.tokenAddresses,
       index,

@@ -41,7 +41,7 @@ import { parseAmount } from '../src/contract/assets/amount.ts'
 import { hurry } from '../test/work-off.ts'
 import { atEnd } from '../test/at-end.ts'
 import { dieAtEachStep, failing } from '../test/failures.ts'
-import { accept, ownSigner } from '../test/own-signer.ts'
+import { accept, ownSigner } from '../test/signer-process.ts'
 import { keptOf, readTransfer, settle, sumOn, work } from '../test/payouts-on.ts'
 import { runtime, SolanaNode } from '../test/solana-node.ts'
 import {

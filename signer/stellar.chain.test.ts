@@ -33,7 +33,7 @@ import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
 import { atEnd } from '../test/at-end.ts'
 import { dieAtEachStep, failing } from '../test/failures.ts'
 import { formsOf, foundIn } from '../test/memory-of.ts'
-import { accept, acceptance, ownSigner } from '../test/own-signer.ts'
+import { accept, acceptance, ownSigner } from '../test/signer-process.ts'
 import { keptOf, readTransfer, settle, sumOn, work } from '../test/payouts-on.ts'
 import { startStellarModel } from '../test/stellar-model.ts'
 import {

@@ -62,6 +62,7 @@ export function stellarOn(passphrase: string = Networks.PUBLIC): SignerFamily {
   return {
     carriesMemo: true,
     paysMany: true,
+    placesStay: true,
     feeUnit: 'stroops',
     addressOf(text) {
       const isOne = StrKey.isValidEd25519PublicKey(text) || StrKey.isValidMed25519PublicKey(text)

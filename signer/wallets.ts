@@ -13,7 +13,7 @@ const Text = Type.String({ minLength: 1 })
 export const WalletSection = Closed({
   /** What the key's address must be; on STELLAR the account that it signs for. */
   address: Type.Optional(Text),
-  /** The private key, in hex, or on SOLANA and STELLAR as in `hot_wallet_key` of the networks file. */
+  /** The private key: in hex, on SOLANA and STELLAR as in `hot_wallet_key` of the networks file, and an extended one in Bitcoin's family. */
   env: Type.Optional(Text),
   file: Type.Optional(Text),
   pkcs11: Type.Optional(

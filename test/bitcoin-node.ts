@@ -68,6 +68,8 @@ export class BitcoinNode {
   readonly #door: Door
   /** Wallets with a key each, in place of hardware wallets. Bursar's wallet has none then. */
   readonly signers: BitcoinRpc[] = []
+  /** The extended private keys of their accounts. */
+  readonly accounts: string[] = []
   #process: ChildProcess | undefined
 
   private constructor(program: NodeProgram, folder: string, port: number, door: Door) {
@@ -113,6 +115,7 @@ export class BitcoinNode {
     const keys = Array.from({ length: count }, () => {
       const root = HDKey.fromMasterSeed(randomBytes(32), TEST_KEYS)
       const account = root.derive("m/84'/1'/0'")
+      this.accounts.push(account.privateExtendedKey)
       const origin = `[${root.fingerprint.toString(16).padStart(8, '0')}/84'/1'/0']`
       return { own: origin + account.privateExtendedKey, public: origin + account.publicExtendedKey }
     })

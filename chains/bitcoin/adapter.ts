@@ -1,4 +1,5 @@
 import type { Database } from '../../src/db/database.ts'
+import { told } from '../kit/remote-signer.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { NetworkStatus } from '../../src/networks/wallet-status.ts'
 import { decimalOf, minorOf } from './amounts.ts'
@@ -9,7 +10,8 @@ import { planConsolidation } from './consolidate.ts'
 import { confirmationsOf, newDepositAddress, scanBlocks, scanDeposits, seeDeposits } from './deposits.ts'
 import type { BitcoinNetwork } from './dialects.ts'
 import { estimateFee } from './fees.ts'
-import { askPerson, signedByHand } from './psbt.ts'
+import { askSigner } from './asked-bytes.ts'
+import { signedByHand } from './psbt.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { checkStatus } from './status.ts'
@@ -25,8 +27,9 @@ const PAYMENTS_MAX = 250
 
 /**
  * Moves coins over a node of the Bitcoin Core family: Bitcoin Core 0.21 and later, Litecoin Core 0.21, Bitcoin Cash Node.
- * The node's wallet holds the keys of the hot wallet and of the deposit addresses, or a person does (`signing`). The wallet
- * belongs to one Bursar database alone: the adapter unlocks every output that no transaction of this database spends.
+ * The node's wallet holds the keys of the hot wallet and of the deposit addresses, or a person (`signing`) or a process (`signer`)
+ * does. The wallet belongs to one Bursar database alone: the adapter unlocks every output that no transaction of this database
+ * spends.
  *
  * The recipient gets exactly the amount. The platform pays the network's fee on top.
  */
@@ -37,6 +40,7 @@ export function bitcoinAdapter(
 ): NetworkAdapter &
   Required<Pick<NetworkAdapter, 'newDepositAddress' | 'scanDeposits' | 'estimateFee' | 'status'>> {
   const wallet = bitcoinWallet(network, config, db)
+  const { signer } = wallet
   return {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
@@ -49,12 +53,16 @@ export function bitcoinAdapter(
     broadcast: (withdrawals) => broadcast(wallet, withdrawals),
     checkStatus: (withdrawals) => checkStatus(wallet, withdrawals),
     ...(wallet.dialect.isReplaceable && {
-      // Also without the setting: what was asked before is followed to its end.
-      askSigner: (from, asked) => askPerson(from, wallet, asked),
+      // Also without the settings: what was asked before is followed to its end.
+      askSigner: (from, asked) => askSigner(from, wallet, asked),
       byHand: signedByHand(wallet),
       replace: (tx, withdrawals) => replace(tx, wallet, withdrawals),
       // A person is asked to sign again by 'bursar psbt replace' alone.
       ...(wallet.signing !== 'psbt' && { stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
+    }),
+    ...(signer !== undefined && {
+      checkWithSigner: async (tx, evidence) =>
+        signer.client.check(network, await told(tx, network, evidence)),
     }),
     readHash: (text) => (/^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined),
     claimTransaction: (from, withdrawal, hash) => claimTransaction(from, wallet, withdrawal, hash),

@@ -31,10 +31,12 @@ export function onChainOf(
   network: CryptoNetwork,
   rpc: Pick<BitcoinRpc, 'call'>,
   adapter: NetworkAdapter,
+  requireWallet: () => Promise<void>,
 ): { adapter: NetworkAdapter; requireChain: () => Promise<void> } {
   const check = checkedOnce(async () => {
     const { chain } = await rpc.call<{ chain: string }>('getblockchaininfo')
     requireChainOfMode(network, mode, chain === 'main' ? undefined : `the test network '${chain}'`)
+    await requireWallet()
   })
   const guarded = NEEDS_CHAIN.flatMap((name) => {
     const method = adapter[name]?.bind(adapter) as ((...asked: unknown[]) => Promise<unknown>) | undefined

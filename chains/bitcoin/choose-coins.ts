@@ -75,12 +75,13 @@ export function consolidationOf(
   coins: readonly Coin[],
   rate: bigint,
   outputScriptBytes: number,
+  most = Infinity,
 ): { coins: Coin[]; amount: bigint; fee: bigint } {
   const chosen: Coin[] = []
   let [value, vbytes] = [0n, OVERHEAD_VBYTES + outputVbytes(outputScriptBytes)]
   const candidates = largestFirst(worthSpending(coins, rate)).slice(COINS_KEPT).reverse()
   for (const coin of candidates) {
-    if (vbytes + coin.vbytes > VBYTES_MAX) break
+    if (vbytes + coin.vbytes > VBYTES_MAX || chosen.length === most) break
     chosen.push(coin)
     value += coin.amount
     vbytes += coin.vbytes

@@ -4,7 +4,7 @@ import { minorOf, sum } from './amounts.ts'
 import { inputVbytes, type Coin } from './choose-coins.ts'
 import { decode, hashIn, isAsked, outpointOf, splitOutpoint, type Outpoint } from './decode.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
-import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
+import { fetchTransactions, isWatching, type BitcoinWallet } from './wallet.ts'
 
 /** The wallet's coins, as signing counts them. Amounts are minor units. */
 export interface Coins {
@@ -45,7 +45,7 @@ const foreignAmong = async (db: Queryable, { network }: BitcoinWallet, outputs: 
 
 /** The change in the mempool that an older node does not trust, because its wallet has no private keys. */
 export async function untrustedChange(wallet: BitcoinWallet): Promise<bigint> {
-  if (wallet.signing !== 'psbt') return 0n
+  if (!isWatching(wallet)) return 0n
   const young = await wallet.rpc.call<Unspent[]>('listunspent', 0, 0)
   const untrusted = young.filter(({ safe }) => !safe)
   const foreign = await foreignAmong(wallet.db, wallet, untrusted)
@@ -98,16 +98,18 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
 }
 
 /**
- * A transaction that a person signs spends only confirmed outputs of native segregated witness. So its hash is known before
- * it is signed, and only a spend of its own coins can make it void. Older nodes call no output that they only watch
- * spendable.
+ * A transaction that others sign spends only outputs of native segregated witness, so that its hash is known before it is
+ * signed. A person takes long: only a spend of its own confirmed coins shall make it void. Older nodes call no output that they
+ * only watch spendable.
  */
-const isSpendable = ({ signing, depth }: BitcoinWallet, output: Unspent): boolean =>
-  signing === 'psbt'
-    ? output.solvable &&
-      Number(output.confirmations) >= depth &&
-      /^(00(14|20)|5120)/.test(output.scriptPubKey)
-    : output.spendable
+const isSpendable = ({ signing, signer, depth }: BitcoinWallet, output: Unspent): boolean =>
+  signer !== undefined
+    ? output.solvable && output.scriptPubKey.startsWith('0014')
+    : signing === 'psbt'
+      ? output.solvable &&
+        Number(output.confirmations) >= depth &&
+        /^(00(14|20)|5120)/.test(output.scriptPubKey)
+      : output.spendable
 
 const coinOf = (output: Unspent): Coin => ({
   outpoint: outpointOf(output),

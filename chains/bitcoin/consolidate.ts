@@ -8,11 +8,13 @@ import { newDepositAddress } from './deposits.ts'
 import { deferred } from '../../src/networks/waiting.ts'
 import { payableAmong, signAccepted, type Payable, type SigningRound } from './sign-batch.ts'
 import { signingBlockedReason } from './unknown-spends.ts'
-import { coinText, type BitcoinWallet } from './wallet.ts'
+import { coinText, signerAddress, type BitcoinWallet } from './wallet.ts'
 
 /** Consolidation: the wallet's smallest coins are merged into one, at an address of the wallet. */
 
 const MERGED_MIN = 2
+/** A signer process is shown the transaction of each coin, of up to 20 kB and more, in a request of 16 MB. */
+const SIGNED_MAX = 300
 
 /** The highest fee rate of a consolidation, in minor units per 1,000 virtual bytes; undefined for any other withdrawal. */
 export const feeMaxOf = ({ consolidation_fee_max }: Withdrawal): bigint | undefined =>
@@ -38,7 +40,12 @@ export async function planConsolidation(
   if (blocked !== undefined) throw new Error(blocked.detail)
   const rate = smaller(asked, ceiling)
   const { spendable } = await reconcileLocks(tx, wallet)
-  const { coins, amount, fee } = consolidationOf(mergeable(spendable, rate), rate, dialect.changeScriptBytes)
+  const { coins, amount, fee } = consolidationOf(
+    mergeable(spendable, rate),
+    rate,
+    dialect.changeScriptBytes,
+    wallet.signer && SIGNED_MAX,
+  )
   if (coins.length < MERGED_MIN)
     throw new Error(
       `the wallet has ${spendable.length} coins to spend, of which the largest stay as they are: there is nothing to merge`,
@@ -47,7 +54,9 @@ export async function planConsolidation(
     const [cost, value] = [coinText(wallet, fee), coinText(wallet, amount + fee)]
     throw new Error(`merging ${coins.length} coins may cost ${cost}, and they hold ${value}`)
   }
-  const { address } = await newDepositAddress(wallet)
+  // A signer knows one of its addresses by heart, and no customer has that.
+  const { address } =
+    wallet.signer === undefined ? await newDepositAddress(wallet) : { address: await signerAddress(wallet) }
   return {
     asset: coin,
     destination_address: address,

@@ -45,7 +45,7 @@ export function asked(unsigned: Uint8Array): SignedTransaction {
 export const parse = (raw: Buffer): ParsedTransaction =>
   isAsked(raw) ? RawPSBTV0.decode(raw).global.unsignedTx! : RawTx.decode(raw)
 
-interface ParsedTransaction {
+export interface ParsedTransaction {
   version: number
   inputs: { txid: Uint8Array; index: number; finalScriptSig: Uint8Array; sequence: number }[]
   outputs: DecodedTransaction['outputs']
@@ -55,6 +55,8 @@ interface ParsedTransaction {
 const withoutWitnesses = ({ version, inputs, outputs, lockTime }: ParsedTransaction): Buffer =>
   Buffer.from(RawOldTx.encode({ version, inputs, outputs, lockTime }))
 
+export const txidOf = (transaction: ParsedTransaction): string => hashOf(withoutWitnesses(transaction))
+
 /** The transaction that a person is asked to sign, in hex. */
 export const unsignedHexOf = (raw: Buffer): string => withoutWitnesses(parse(raw)).toString('hex')
 
@@ -62,7 +64,7 @@ export const unsignedHexOf = (raw: Buffer): string => withoutWitnesses(parse(raw
 export function decode(raw: Buffer): DecodedTransaction {
   const transaction = parse(raw)
   return {
-    txid: hashOf(withoutWitnesses(transaction)),
+    txid: txidOf(transaction),
     inputs: transaction.inputs.map(({ txid, index }) => `${Buffer.from(txid).toString('hex')}:${index}`),
     outputs: transaction.outputs,
   }

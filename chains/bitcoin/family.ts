@@ -9,10 +9,13 @@ import { COUNTED, shared, type Depth } from '../../src/networks/section.ts'
 import { Secret } from '../../src/networks/secrets.ts'
 import type { PaymentOn } from '../../src/networks/signed-payment.ts'
 import { bitcoinRpc } from '../kit/json-rpc.ts'
+import { signerClient, SignerSection } from '../kit/remote-signer.ts'
 import { bitcoinAdapter } from './adapter.ts'
+import { requireWatchOnly } from './asked-bytes.ts'
 import { onChainOf } from './chain-of-mode.ts'
 import { decode } from './decode.ts'
 import type { BitcoinNetwork } from './dialects.ts'
+import { bitcoinWallet } from './wallet.ts'
 
 const ADAPTER = 'bitcoin-core'
 const BitcoinSection = Closed({
@@ -25,6 +28,9 @@ const BitcoinSection = Closed({
   wallet: Type.Optional(Type.String({ minLength: 1 })),
   /** The node's wallet has no private keys, and a person signs PSBTs; by default the wallet signs. */
   signing: Type.Optional(Type.Literal('psbt')),
+  /** The same, and a process signs: it names its wallet by an address. */
+  signer: Type.Optional(SignerSection),
+  hot_wallet_address: Type.Optional(Type.String({ minLength: 1 })),
   /** The node at a public address is the operator's own: it checks the chain's work itself. */
   own_node: Type.Optional(Type.Literal(true)),
   /** An operator has reviewed what the wallet sent in blocks below this height. */
@@ -43,13 +49,11 @@ export const family: Family<BitcoinSection> = {
 
 async function connect(
   { network, db, mode, withdrawals, given }: Opening,
-  { rpc_url, rpc_user, rpc_password, wallet, signing, fee_ceiling, first_height, own_node }: BitcoinSection,
+  section: BitcoinSection,
   depth: Depth,
 ): Promise<ConnectedNetwork> {
-  if (signing === 'psbt' && network === 'BITCOIN_CASH')
-    throw new Error(
-      `${network}.signing cannot be 'psbt': without segregated witness, signatures change the hash of a transaction`,
-    )
+  const { rpc_url, rpc_user, rpc_password, wallet, signing, fee_ceiling, first_height, own_node } = section
+  const signer = await signerOf(network as BitcoinNetwork, section)
   const node = {
     rpcUrl: await given.url('rpc_url', rpc_url),
     rpcUser: rpc_user,
@@ -62,20 +66,35 @@ async function connect(
       `${network}.rpc_url: ${hostname} is not in a private network, and its word alone refunds and credits: it must be a full node of ` +
         'your own, and own_node says so',
     )
-  const adapter = bitcoinAdapter(
-    network as BitcoinNetwork,
-    {
-      ...{ withdrawals, ...node, signing, confirmations: depth as number },
-      ...{ feeCeiling: fee_ceiling, firstHeight: first_height },
-    },
-    db,
-  )
-  const connected = onChainOf(mode, network, bitcoinRpc(node), adapter)
+  const config = {
+    ...{ withdrawals, ...node, signing, signer, confirmations: depth as number },
+    ...{ feeCeiling: fee_ceiling, firstHeight: first_height },
+  }
+  const opened = [network as BitcoinNetwork, config, db] as const
+  const requireWallet = () => requireWatchOnly(bitcoinWallet(...opened))
+  const connected = onChainOf(mode, network, bitcoinRpc(node), bitcoinAdapter(...opened), requireWallet)
   // A sandbox may have given out simulated addresses before.
   const keys: OwnKeys =
     mode === 'live' ? { gave: ({ address }) => connected.adapter.isOwnAddress!(address) } : {}
   // The node checks the chain's work itself: to lie, it would have to be taken over, and the wallet is in it.
   return { ...connected, privateKeys: [], depositPublicKey: undefined, hasSecondNode: true, keys }
+}
+
+/** The signer process of a section. Throws an Error that names the field where the section cannot have one. */
+async function signerOf(
+  network: BitcoinNetwork,
+  { signing, signer, hot_wallet_address: address }: BitcoinSection,
+) {
+  const given = signer === undefined ? "signing cannot be 'psbt'" : 'signer cannot be given'
+  if (network === 'BITCOIN_CASH' && (signing ?? signer) !== undefined)
+    throw new Error(
+      `${network}.${given}: without segregated witness, signatures change the hash of a transaction`,
+    )
+  if (signer === undefined) return undefined
+  if (signing !== undefined) throw new Error(`${network}.signing and signer exclude each other`)
+  if (address === undefined || outputScriptOf(network, address) === undefined)
+    throw new Error(`${network}.hot_wallet_address must be the address that 'bursar signer start' prints`)
+  return { client: await signerClient(signer), address }
 }
 
 const PRIVATE_ADDRESSES = new BlockList()

@@ -6,6 +6,7 @@ import { NodeFailure, NodeRefusal } from '../../src/networks/node-failure.ts'
 import type { OpenByHand, SignedByHand } from '../../src/networks/signed-by-hand.ts'
 import { reasonOfFailure, SIGNER_RECHECK_MS, type WaitingReason } from '../../src/networks/waiting.ts'
 import { decimalOf, minorOf, sum } from './amounts.ts'
+import { broadcast } from './broadcast.ts'
 import { openTransactions, type Coins } from './coin-locks.ts'
 import { feeAt } from './fees.ts'
 import { decode, isAsked, outpointOf, type Outpoint } from './decode.ts'
@@ -17,7 +18,7 @@ import { mempoolRejection } from './sign-batch.ts'
 import { outcomeOfConflict, progressOf } from './status.ts'
 import { unrecordedAmong } from '../kit/unknown-spends.ts'
 import { transactionsFor } from './used-by.ts'
-import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
+import { fetchTransactions, isWatching, type BitcoinWallet } from './wallet.ts'
 
 /**
  * Transactions that a person signs, with keys that the node's wallet does not have (PSBT, BIP 174). The unsigned
@@ -74,17 +75,29 @@ async function answersTo(
   const [first] = together as [BroadcastWithdrawal]
   const offered = await transactionsOf(db, wallet, together)
   const hashes = offered.map(({ raw_transaction }) => decode(raw_transaction).txid)
+  const own = decode(first.raw_transaction).txid
   const found = await fetchTransactions(wallet, [...new Set(hashes)])
-  const seen = found.find(
-    (transaction) =>
-      Number(transaction.confirmations) >= 0 && hashes.includes(decode(walletBytesOf(transaction)).txid),
-  )
-  if (seen !== undefined) {
-    const signed = { raw_transaction: walletBytesOf(seen), crypto_tx_hash: seen.txid }
-    return new Map(
-      together.map((withdrawal) => [withdrawal, { signed: { ...placeOf(withdrawal), ...signed } }]),
-    )
+  const seen = found.find((transaction) => {
+    const { txid } = decode(walletBytesOf(transaction))
+    // Until a block has it, what a signer process replaces is no answer.
+    const least = wallet.signer === undefined || txid === own ? 0 : 1
+    return Number(transaction.confirmations) >= least && hashes.includes(txid)
+  })
+  const signed =
+    seen === undefined
+      ? // A worker may have recorded it for some of its payments alone.
+        offered.find(({ crypto_tx_hash }) => crypto_tx_hash === own)
+      : { raw_transaction: walletBytesOf(seen), crypto_tx_hash: seen.txid }
+  if (signed !== undefined) {
+    const { raw_transaction, crypto_tx_hash } = signed
+    const answerOf = (withdrawal: BroadcastWithdrawal): SignerAnswer => ({
+      signed: { ...placeOf(withdrawal), raw_transaction, crypto_tx_hash },
+    })
+    return new Map(together.map((withdrawal) => [withdrawal, answerOf(withdrawal)]))
   }
+  // What a signer process replaces may pay yet, and a node may have dropped it.
+  const before = offered.findLast(({ raw_transaction }) => !isAsked(raw_transaction))
+  if (before !== undefined) await broadcast(wallet, [{ ...first, ...before }])
   const progress = await progressOf(wallet, first)
   const answers = new Map<BroadcastWithdrawal, SignerAnswer>()
   const spenders = progress.state === 'CONFLICTED' ? progress.spenders : []
@@ -185,7 +198,7 @@ export async function exportedUnrecorded(
   db: Queryable,
   wallet: BitcoinWallet,
 ): Promise<WaitingReason | undefined> {
-  if (wallet.signing !== 'psbt') return undefined
+  if (!isWatching(wallet)) return undefined
   const labels = await wallet.rpc.call<string[]>('listlabels')
   const exported = labels.flatMap((label) => {
     const [stored, txid] = label.startsWith(LABEL) ? label.slice(LABEL.length).split(' ') : []
@@ -213,7 +226,7 @@ export async function exportedUnrecorded(
 }
 
 /** Adds the outputs that it spends, and the derivations of the wallet's keys. Throws an Error where the node changes more. */
-async function filled({ rpc }: BitcoinWallet, raw: Buffer): Promise<string> {
+export async function filled({ rpc }: BitcoinWallet, raw: Buffer): Promise<string> {
   const updated = await rpc.call<string>('utxoupdatepsbt', raw.toString('base64'))
   const { psbt } = await rpc.call<{ psbt: string }>('walletprocesspsbt', updated, false)
   const { inputs, outputs } = decode(raw)
@@ -268,7 +281,7 @@ async function readPsbts(
       `signatures are missing: ${missingIn(await rpc.call<DecodedPsbt>('decodepsbt', combined))}`,
     )
   const raw_transaction = Buffer.from(hex, 'hex')
-  requireWhole(raw_transaction, asked)
+  requireWhole(raw_transaction, asked.txid)
   const isSigned = open.some((transaction) => !transaction.isAsked && transaction.txid === asked.txid)
   const rejection = isSigned ? undefined : await mempoolRejection(wallet, raw_transaction)
   if (rejection !== undefined && !isKnown(rejection))
@@ -327,8 +340,8 @@ const adviceFor = (rejection: string): string =>
  * Throws an Error unless the signed bytes are the transaction that was asked for, by its hash, and every signature covers
  * all of it. The node has checked the signatures themselves.
  */
-function requireWhole(raw: Buffer, { txid }: OpenByHand): void {
-  if (decode(raw).txid !== txid) throw new Error(`the node finalized another transaction than ${txid}`)
+export function requireWhole(raw: Buffer, txid: string): void {
+  if (decode(raw).txid !== txid) throw new Error(`it is signed as another transaction than ${txid}`)
   for (const [index, witness] of RawTx.decode(raw).witnesses!.entries())
     if (!witness.slice(0, Math.max(1, witness.length - 1)).every(coversAll))
       throw new Error(

@@ -21,18 +21,14 @@ import { paymentsOf } from './payments.ts'
 import { mempoolRejection, REPLACEABLE_SEQUENCE_MAX, signOrAsk } from './sign-batch.ts'
 import { transactionsFor } from './used-by.ts'
 import {
+  addressIn,
   hotWalletAddresses,
   isOwnAddress,
   known,
   type BitcoinWallet,
+  type DecodedScript,
   type WalletTransaction,
 } from './wallet.ts'
-
-/** An output of a decoded transaction, in the node's words. */
-interface Output {
-  /** Newer nodes give one address. */
-  scriptPubKey: { address?: string; addresses?: string[] }
-}
 
 /** What the replacements of one round share. Rates are minor units per 1,000 virtual bytes. */
 interface ReplacementRound {
@@ -156,23 +152,20 @@ async function changeIn(
 ): Promise<{ vbytes: bigint; change: number[] } | undefined> {
   const { raw_transaction: raw } = together[0]!
   const hex = isAsked(raw) ? unsignedHexOf(raw) : raw.toString('hex')
-  const { vsize, vout } = await wallet.rpc.call<{ vsize: string; vout: Output[] }>(
+  const { vsize, vout } = await wallet.rpc.call<{ vsize: string; vout: { scriptPubKey: DecodedScript }[] }>(
     'decoderawtransaction',
     hex,
   )
   const payments = together.flatMap((paid) => paymentsOf(wallet, { ...paid, raw_transaction: raw }))
   const change = [...vout.keys()].filter((index) => !payments.includes(String(index)))
   for (const index of change) {
-    const address = writtenAddress(vout[index]!)
+    const address = addressIn(vout[index]!.scriptPubKey)
     // A deposit address is the wallet's, too, and what it gets is a customer's.
     const isChange = await isOwnAddress(wallet, address)
     if (!isChange || !(await hotWalletAddresses(db, [address!])).has(address!)) return undefined
   }
   return { vbytes: BigInt(vsize), change }
 }
-
-const writtenAddress = ({ scriptPubKey: { address, addresses = [] } }: Output): string | undefined =>
-  address ?? addresses[0]
 
 /**
  * The fee that a replacement pays on top, in minor units, and the ancestors that it covers. Undefined where the transaction

@@ -15,6 +15,7 @@ import { RpcError, type RpcCall } from '../kit/json-rpc.ts'
 import {
   hotWalletAddresses,
   isMine,
+  isWatching,
   NOT_KNOWN,
   OWN_ADDRESS,
   type AddressInfo,
@@ -228,9 +229,9 @@ async function changeScripts(wallet: BitcoinWallet, count: number): Promise<Uint
 const scriptOf = ({ network }: BitcoinWallet, address: string): Uint8Array =>
   Uint8Array.from(outputScriptOf(network, address)!)
 
-/** Signs a transaction with the wallet's keys or, where a person has them, makes what is asked. Throws as `signWithWallet` does. */
+/** Signs a transaction with the wallet's keys or, where others have them, makes what is asked. Throws as `signWithWallet` does. */
 export async function signOrAsk(wallet: BitcoinWallet, unsigned: Uint8Array): Promise<SignedTransaction> {
-  if (wallet.signing === 'psbt') return asked(unsigned)
+  if (isWatching(wallet)) return asked(unsigned)
   const raw_transaction = await signWithWallet(wallet, Buffer.from(unsigned).toString('hex'))
   return { raw_transaction, crypto_tx_hash: decode(raw_transaction).txid }
 }

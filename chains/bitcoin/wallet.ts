@@ -3,10 +3,11 @@ import { LRUCache } from 'lru-cache'
 import { parseAmount } from '../../src/contract/assets/amount.ts'
 import { NETWORKS } from '../../src/contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../src/db/database.ts'
-import { canonicalAddress } from '../../src/contract/addresses/addresses.ts'
+import { canonicalAddress, outputScriptOf } from '../../src/contract/addresses/addresses.ts'
 import { DECIMALS, decimalOf } from './amounts.ts'
 import { DIALECTS, type BitcoinNetwork, type Dialect } from './dialects.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpc, type BitcoinRpcConfig } from '../kit/json-rpc.ts'
+import type { AskedSigner } from '../kit/remote-signer.ts'
 import { depositAddressesAmong } from '../../src/networks/deposit-addresses.ts'
 import type { WithdrawalReader } from '../../src/networks/withdrawal-reader.ts'
 
@@ -14,7 +15,7 @@ export interface BitcoinConfig
   extends
     BitcoinRpcConfig,
     Pick<BitcoinWallet, 'withdrawals'>,
-    Partial<Pick<BitcoinWallet, 'firstHeight' | 'signing' | 'gatherMs'>> {
+    Partial<Pick<BitcoinWallet, 'firstHeight' | 'signing' | 'signer' | 'gatherMs'>> {
   /** Confirmations that make a transaction final: 1 is the newest block. */
   confirmations: number
   /** Highest fee rate, in coins per 1,000 virtual bytes. */
@@ -45,6 +46,8 @@ export interface BitcoinWallet {
   withdrawals: WithdrawalReader
   /** The node's wallet has no private keys: a person signs PSBTs outside of it. */
   signing: 'psbt' | undefined
+  /** The same, and a signer process signs: for the wallet that has this address. */
+  signer: { client: AskedSigner; address: string } | undefined
   /** How long payments are gathered for the next PSBT, after one was made. */
   gatherMs: number
   /** By transaction hash: the fee rate up to which this transaction also paid for its unmined ancestors. */
@@ -71,6 +74,7 @@ export function bitcoinWallet(network: BitcoinNetwork, config: BitcoinConfig, db
     firstHeight: config.firstHeight ?? 0,
     withdrawals: config.withdrawals,
     signing: config.signing,
+    signer: config.signer,
     gatherMs: config.gatherMs ?? GATHER_MS,
     ancestorRates: new LRUCache({ max: ANCESTOR_RATES_MAX }),
     canonical: (address) => canonicalAddress(network, address, { testNetworks: true }),
@@ -173,8 +177,11 @@ export interface AddressInfo {
   iswatchonly?: boolean
 }
 
-export const isMine = ({ signing }: BitcoinWallet, { ismine, iswatchonly }: AddressInfo): boolean =>
-  ismine || (signing === 'psbt' && iswatchonly === true)
+/** Whether the node's wallet has no private keys. */
+export const isWatching = ({ signing, signer }: BitcoinWallet): boolean => (signing ?? signer) !== undefined
+
+export const isMine = (wallet: BitcoinWallet, { ismine, iswatchonly }: AddressInfo): boolean =>
+  ismine || (isWatching(wallet) && iswatchonly === true)
 
 /**
  * The wallet's own addresses that belong to no customer: those of change, and those that an operator was paid at. A withdrawal
@@ -188,6 +195,21 @@ export async function hotWalletAddresses(db: Queryable, own: readonly string[]):
 
 /** Why an address of the hot wallet is not paid. */
 export const OWN_ADDRESS = 'it is an address of the wallet that withdrawals are paid from'
+
+/** The signer's address in the node's spelling, which differs between test networks. */
+export async function signerAddress({ rpc, signer, network }: BitcoinWallet): Promise<string> {
+  const script = Buffer.from(outputScriptOf(network, signer!.address)!).toString('hex')
+  return addressIn(await rpc.call<DecodedScript>('decodescript', script))!
+}
+
+/** A script, in the node's words. Newer nodes give one address. */
+export interface DecodedScript {
+  address?: string
+  addresses?: string[]
+}
+
+export const addressIn = ({ address, addresses = [] }: DecodedScript): string | undefined =>
+  address ?? addresses[0]
 
 /** Whether an address is the wallet's, by the node's word. */
 export const isOwnAddress = async (wallet: BitcoinWallet, address: string | undefined): Promise<boolean> =>

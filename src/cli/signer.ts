@@ -69,16 +69,22 @@ export function signerCommands(program: Command): void {
       const deposit_keys = [...config.networks].flatMap(([network, { depositKeys }]) =>
         depositKeys === undefined ? [] : { network, public_key: depositKeys.publicKey },
       )
-      return { ready: true, wallets: await running.status(), deposit_keys, refuses }
+      const descriptors = [...config.networks].flatMap(([network, { wallets }]) =>
+        [...wallets.values()].flatMap(({ address: wallet, descriptors: its = [] }) =>
+          its.map((descriptor) => ({ network, wallet, descriptor })),
+        ),
+      )
+      return { ready: true, wallets: await running.status(), deposit_keys, descriptors, refuses }
     },
-    says({ wallets, deposit_keys, refuses }) {
+    says({ wallets, deposit_keys, descriptors, refuses }) {
       const lines = wallets.map(
         ({ network, wallet, next_nonce }) =>
           `  ${network} ${wallet}: ${next_nonce === null ? "not opened, see 'bursar signer open'" : `next nonce ${next_nonce}`}`,
       )
       const keys = deposit_keys.map(({ network, public_key }) => `  ${network} deposit_key: ${public_key}`)
       const state = refuses ? `The signer signs nothing: ${refuses}` : 'The signer is ready.'
-      return [state, ...lines, ...keys].join('\n')
+      const watched = descriptors.map(({ wallet, descriptor }) => `  ${wallet}: ${descriptor}`)
+      return [state, ...lines, ...keys, ...watched].join('\n')
     },
   })
   signer.list('sign <request...> --config <file> [--answers <folder>]', {

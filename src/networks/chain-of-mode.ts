@@ -6,5 +6,5 @@ import { NodeFailure } from './node-failure.ts'
  */
 export type Mode = 'sandbox' | 'live'
 
-/** The node is on a main network in a sandbox, or on a test network in live mode. */
+/** The node is on a main network in a sandbox, or on a test network in live mode; or its wallet is not that of the signer. */
 export class WrongChain extends NodeFailure {}

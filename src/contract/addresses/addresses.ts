@@ -20,6 +20,8 @@ interface AddressFormat {
   checksummed?: RegExp
   /** The script of an output that pays an address, on networks with scripts; undefined for anything but an address. */
   script?(address: string): Uint8Array | undefined
+  /** As `addressOfScript`. */
+  ofScript?(script: Uint8Array, isTest: boolean): string
   canonical(address: string, testNetworks: boolean): string | undefined
   /** The main-network address that holds these 32 bytes, or only the first of them where the format is shorter. */
   write(bytes: Uint8Array): string
@@ -118,6 +120,10 @@ export function addressFault(
 export const outputScriptOf = (network: CryptoNetwork, address: string): Uint8Array | undefined =>
   FORMATS[network].script?.(address)
 
+/** The address of a script, on a main or test network. Throws for a script without one. */
+export const addressOfScript = (network: CryptoNetwork, script: Uint8Array, isTest: boolean): string =>
+  FORMATS[network].ofScript!(script, isTest)
+
 /**
  * The canonical main-network address that holds these 32 bytes, or only the first of them where the network's addresses
  * are shorter: P2WPKH on BITCOIN and LITECOIN, P2PKH on BITCOIN_CASH, an account elsewhere. Simulated networks use such
@@ -153,6 +159,7 @@ function bitcoin(
       }
       return undefined
     },
+    ofScript: (script, isTest) => (isTest ? testCoders[0]! : mainCoder).encode(OutScript.decode(script)),
     write: (bytes) => mainCoder.encode({ type: 'wpkh', hash: bytes.slice(0, 20) }),
   }
 }

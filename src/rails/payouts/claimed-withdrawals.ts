@@ -129,7 +129,7 @@ export function withCanonicalAddress<T extends Withdrawal>(claimed: T): T {
  * no record any more, none of that transaction's is returned.
  */
 export async function payingTogether(
-  tx: Transaction,
+  tx: Queryable,
   network: PayoutNetwork,
   withdrawals: readonly KeptWithdrawal[],
 ): Promise<KeptWithdrawal[]> {

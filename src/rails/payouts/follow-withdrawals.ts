@@ -1,5 +1,5 @@
 import type { SigningEvidence } from '../../contract/approval.ts'
-import type { Queryable } from '../../db/database.ts'
+import { connectionLost, type Queryable } from '../../db/database.ts'
 import { inParts, RecordFailure } from '../../db/each-alone.ts'
 import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
 import { unjudged } from '../../networks/judge-alone.ts'
@@ -22,7 +22,7 @@ import {
   stepAfterStatus,
   type Step,
 } from './next-step.ts'
-import type { KeptWithdrawal } from './claimed-withdrawals.ts'
+import { payingTogether, type KeptWithdrawal } from './claimed-withdrawals.ts'
 
 /** Asks a network's adapter what became of stored transactions, and turns its answers into steps. Records nothing. */
 
@@ -105,6 +105,11 @@ async function askSigner(db: Queryable, adapter: Payer, asked: KeptWithdrawal[])
   return { steps, toCheck: unsigned.map((withdrawal) => ({ ...withdrawal, isAsked: true as const })) }
 }
 
+function ifLost(error: unknown): [] {
+  if (!connectionLost(error)) throw error
+  return []
+}
+
 async function answersOfSigner(
   db: Queryable,
   adapter: Payer,
@@ -114,10 +119,15 @@ async function answersOfSigner(
     const reason = { code: 'NO_SIGNING_KEY', detail: 'no signer is configured, and one was asked' } as const
     return asked.map((withdrawal) => stepAfterSigner(withdrawal, { reason }, adapter))
   }
-  const evidence = await evidenceOfEach(db, asked)
+  // A signer is told of all payments of a transaction, also of those that another batch follows, where all of them answer.
+  const together =
+    adapter.paysMany === undefined ? [] : await payingTogether(db, asked[0]!.network, asked).catch(ifLost)
+  const known = new Set(asked.map(({ transfer_id }) => transfer_id))
+  const all = [...asked, ...together.filter(({ transfer_id }) => !known.has(transfer_id))]
+  const evidence = await evidenceOfEach(db, all)
   const answers = await adapter.askSigner(
     db,
-    asked.map((withdrawal) => ({ ...withdrawal, evidence: evidence.get(withdrawal.transfer_id)! })),
+    all.map((withdrawal) => ({ ...withdrawal, evidence: evidence.get(withdrawal.transfer_id)! })),
   )
   return asked.map((withdrawal, index) => stepAfterSigner(withdrawal, answers[index]!, adapter))
 }
