@@ -27,7 +27,7 @@ import { Window, type Leaving } from './windows.ts'
 const NO_PAYMENT = { asset: '', units: 0, customer: undefined, destination: undefined }
 
 /** A replacement of the same nonce lets out what it costs more, and no second amount. */
-function leftBy(line: NonceLine, before: NonceLine | undefined): Leaving {
+export function leftBy(line: NonceLine, before: NonceLine | undefined): Leaving {
   const more = BigInt(line.fee) - BigInt(before?.fee ?? 0)
   const isPayment = line.kind === 'SIGN' && before?.kind !== 'SIGN'
   const { asset, units, customer, destination } = isPayment ? line : NO_PAYMENT

@@ -10,7 +10,7 @@ import { objectionToSignature, thumbprintOf } from '../src/governance/approvals/
 import { decimalsOn, type SignerConfig } from './config.ts'
 import type { SignerNetwork, Wallet } from './family.ts'
 import { demand, demandFee, Early, Refused, requireHex } from './refused.ts'
-import type { Journal } from './journal.ts'
+import { leftBy, type Journal } from './journal.ts'
 import type { SignLine } from './journal-lines.ts'
 import type { Leaving } from './windows.ts'
 
@@ -103,11 +103,7 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
     requireInJournal(journal, request, line.transfer_id)
     requireNoConflict(journal, line)
   }
-  const leaving = lines.map(({ asset, units, fee, customer, destination, ...line }): Leaving => {
-    const before = journal.signedBefore({ ...line, asset, units, fee })
-    const [own, more] = [before ? 0n : BigInt(units), BigInt(fee) - BigInt(before?.fee ?? 0)]
-    return { asset, units: own, fee: more, customer, destination }
-  })
+  const leaving = lines.map((line) => ({ ...leftBy(line, journal.signedBefore(line)), asset: line.asset }))
   requireWithinWindows(name, journal, leaving, now)
   return { lines, wallet: read.signer ?? wallet }
 }

@@ -59,7 +59,7 @@ beforeEach(async () => {
 afterEach(() => service.close())
 
 /** A network, and a signer whose key signs for a wallet of 5,000 XLM and 3,000 PYUSD: its own account, or another's. */
-async function start({ isAnothers = false } = {}) {
+async function start({ isAnothers = false, window = { period_seconds: 3_600, amount: '2000' } } = {}) {
   const model = await startStellarModel()
   atEnd(() => model.stop())
   const [key, other] = [Keypair.random(), Keypair.random()]
@@ -71,7 +71,7 @@ async function start({ isAnothers = false } = {}) {
   const section = {
     ...{ network_passphrase: model.passphrase, tokens: { PYUSD: ISSUER }, fee_max: '0.5' },
     wallets: [{ env: 'SEED', ...(isAnothers && { address }) }],
-    windows: ['XLM', 'PYUSD'].map((asset) => ({ asset, period_seconds: 3_600, amount: '2000' })),
+    windows: ['XLM', 'PYUSD'].map((asset) => ({ asset, ...window })),
   }
   const { client, change, path } = await ownSigner('STELLAR', address, section, { SEED: key.secret() })
   const lanes = isAnothers ? channels : [...channels, address]
@@ -300,6 +300,17 @@ test('a transfer is signed with one number of one account until people void it, 
   // A multiplexed account is the longest address that people can name.
   const named = { kind: 'DESTINATION', asset: 'XLM', destinations: [muxed(pays.destination, '1')] }
   await running.change(named)
+})
+
+test('what a transfer was signed to cost before lets no more of another out', async () => {
+  const running = await start({ window: { period_seconds: 1, amount: '10' } })
+  const { customer, evidence, pays, written, ask } = await thiefOf(running)
+  // Half an XLM, which counts in its window no more.
+  expect(await ask(written({}, { fee: 2_500_000n }))).toBe('signed')
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  const other = await withdraw(running, customer, 'XLM', '10.2', { to: pays.destination })
+  const both = written({ payments: [pays, { ...pays, amount: '10.2' }] })
+  expect(await ask(both, [evidence, await evidenceFor(customer, other)])).toMatch(/more XLM would leave/)
 })
 
 /** Works on withdrawals, and lets the time of their bytes pass, with nothing in a ledger. */
