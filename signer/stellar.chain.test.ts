@@ -270,6 +270,8 @@ test('a thief of the worker adds nothing to a payment: no operation, account, fe
   for (const memo of [Memo.return('0f'.repeat(32)), Memo.text('id:42'), new Memo('text', Buffer.of(0xff))])
     expect(await ask(built((to) => plain(to).addMemo(memo)))).not.toBe('signed')
   expect(await ask(written({ maxTime: 0n }))).toMatch(/no time bound/)
+  // Nothing could void a transfer that has one.
+  for (const sequence of [0n, -7n]) expect(await ask(written({ sequence }))).toMatch(/no number/)
   expect(await ask(written({}, { fee: 2_500_001n }))).toMatch(/above fee_max/)
   expect(await ask(Buffer.concat([written(), Buffer.alloc(4)]))).not.toBe('signed')
   const bare = innerOf(written().toString('base64'), networkPassphrase)

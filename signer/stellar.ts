@@ -51,7 +51,7 @@ export function stellarOn(passphrase: string = Networks.PUBLIC): SignerFamily {
     const { lane, sequence, maxTime, payments } = asked
     const { numbers } = wallets.get(source) as StellarWallet
     demand(numbers(lane), `${lane}, which numbers it, is no account of the key of ${source}`)
-    demand(maxTime > 0n, 'it has no time bound')
+    demand(maxTime > 0n && sequence > 0n, 'it has no time bound, or no number')
     demand(
       writePayments(asked, terms).raw_transaction.equals(raw),
       `it is not written as payments of ${source} by Bursar`,
