@@ -10,6 +10,8 @@ import { Refused } from './refused.ts'
 const CHANGE_VALID_MS = 86_400_000
 
 const TRANSFERS_MAX = 1_000
+/** Each takes some tenths of a millisecond for each approver, in which nothing else is answered. */
+const APPROVALS_MAX = 100
 
 /**
  * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow some to be
@@ -109,6 +111,7 @@ export function requireApproved(
   approvals: readonly SignedStatement[],
   now: Date,
 ): number {
+  if (approvals.length > APPROVALS_MAX) throw new Refused(`at most ${APPROVALS_MAX} approvals are read`)
   const left = Date.parse(change.expires_at) - now.getTime()
   if (left < 0 || left > CHANGE_VALID_MS)
     throw new Refused(`expires_at must lie within the next 24 hours, and is ${change.expires_at}`)

@@ -18,9 +18,16 @@ export function demandFee({ feeMax, family }: SignerNetwork, fee: bigint): void 
   demand(fee <= feeMax, `it may cost ${fee} ${family.feeUnit}, above fee_max`)
 }
 
+/** The most bytes of a transaction, in hex: what is larger takes seconds to read, in which nothing else is answered. */
+const HEX_MAX = 131_072
+
 /** Throws Refused for bytes that are no text: of a list, other bytes could be checked than are signed. */
 export function requireHex(unsigned: unknown): void {
-  demand(typeof unsigned === 'string' && /^0x([0-9a-f]{2})+$/i.test(unsigned), 'the bytes are not in hex')
+  const isText = typeof unsigned === 'string' && unsigned.length <= HEX_MAX
+  demand(
+    isText && /^0x([0-9a-f]{2})+$/i.test(unsigned),
+    `the bytes are not in hex of ${HEX_MAX} digits at most`,
+  )
 }
 
 /** A fingerprint, and the steps of a path. */

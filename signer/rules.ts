@@ -229,8 +229,11 @@ interface Accepted {
   memo: string | null
 }
 
+/** The longest text of what was accepted: nobody has signed it yet, and a longer number takes seconds to read. */
+const ACCEPTED_MAX = 10_000
+
 function acceptedIn(text: string): Accepted {
-  demand(typeof text === 'string', 'what was accepted cannot be read')
+  demand(typeof text === 'string' && text.length <= ACCEPTED_MAX, 'what was accepted cannot be read')
   const members = JSON.parse(text) as (string | null)[]
   demand(Array.isArray(members) && members.length >= 8, 'what was accepted cannot be read')
   const [customer_id, id, , asset, amount, network, destination, memo] = members

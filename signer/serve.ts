@@ -13,8 +13,8 @@ import type { PaymentToJudge, SignRequest } from './rules.ts'
 import type { Signer } from './service.ts'
 import type { SignedStatement } from '../src/contract/approval.ts'
 
-/** A batch of payments, each with its approvals of some kilobytes. */
-const BODY_BYTES_MAX = 16 * 1024 * 1024
+/** A batch of payments, each with its approvals of some kilobytes. Nothing else is answered while one is read. */
+const BODY_BYTES_MAX = 4 * 1024 * 1024
 
 /**
  * Serves the signer at a unix socket, or over TLS to clients with a certificate of the configured authority. Throws an Error

@@ -315,6 +315,21 @@ test('what a transfer was signed to cost before lets no more of another out', as
   expect(await ask(both, [evidence, await evidenceFor(customer, other)])).toMatch(/more XLM would leave/)
 })
 
+test('what would take seconds to read is refused for its length', async () => {
+  const running = await start()
+  const { made, evidence, written, ask } = await thiefOf(running)
+  expect(await ask(Buffer.alloc(70_000))).toMatch(/not in hex of 131072 digits/)
+  const members = JSON.parse(evidence.accepted) as string[]
+  const accepted = JSON.stringify(members.with(4, '9'.repeat(10_000)))
+  expect(await ask(written(), [{ ...evidence, accepted }])).toMatch(/what was accepted cannot be read/)
+  const large = [{ ...evidence, signature: 'x'.repeat(4 * 1024 * 1024) }]
+  expect(await ask(written(), large)).toMatch(/has 4194304 bytes at most/)
+  const allow = { kind: 'ALLOW', network: 'STELLAR', transfer_ids: [made.id] }
+  const change = { ...allow, expires_at: new Date(Date.now() + 60_000).toISOString() }
+  const approvals = Array.from({ length: 101 }, () => ({ jws: 'x' }))
+  await expect(running.client.change(change, approvals)).rejects.toThrow('at most 100 approvals are read')
+})
+
 /** Works on withdrawals, and lets the time of their bytes pass, with nothing in a ledger. */
 async function letPass(running: Running, asked?: AskedSigner): Promise<void> {
   for (let round = 1; round <= 2; round++) await work(service.db, networksOf(running, asked))
