@@ -259,4 +259,7 @@ test('wallets that were used must be configured or former, where the process sig
     await expect(refusal({ SOLANA: solana({ former_hot_wallets }) })).rejects.toThrow(
       'former_hot_wallets.0 must',
     )
+  // What it holds would count twice.
+  const twice = solana({ former_hot_wallets: [before.address, before.address] })
+  await expect(refusal({ SOLANA: twice })).rejects.toThrow('former_hot_wallets.1 must')
 })

@@ -128,11 +128,13 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
   }
 }
 
-/** Throws an Error for what is no address, or the hot wallet's. */
+/** Throws an Error for what is no address, the hot wallet's, or there twice. */
 const formerOf = ({ former_hot_wallets = [] }: SolanaSection, hotWallet: Address): Address[] =>
   former_hot_wallets.map((wallet, index) => {
-    if (!isAddress(wallet) || wallet === hotWallet)
-      throw new Error(`${NETWORK}.former_hot_wallets.${index} must be an address, and not the hot wallet's`)
+    if (!isAddress(wallet) || [hotWallet, ...former_hot_wallets.slice(0, index)].includes(wallet))
+      throw new Error(
+        `${NETWORK}.former_hot_wallets.${index} must be an address, not the hot wallet's, and none before it`,
+      )
     return wallet
   })
 
