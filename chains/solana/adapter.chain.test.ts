@@ -512,6 +512,36 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     await wallet.node.stop()
   })
 
+  test('a nonce account that a former wallet has made is no lost one', async () => {
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      const old = await newWallet({ SOL: '5' }, { lanes: 1 })
+      const { node } = old
+      await solanaAdapter({ ...old.config, lanes: 2 }, service.db).sweep!(round())
+      node.mine()
+      node.forgetHashes()
+      const hotWallet = signerOfSeed(randomBytes(32))
+      node.give(hotWallet.address, 5_000_000_000n)
+      const config = { ...old.config, hotWallet, formerWallets: [old.hotWallet.address] }
+      wallet = { ...old, config, hotWallet, adapter: solanaAdapter(config, service.db), funds: { SOL: '10' } }
+      // The node has the account, and has forgotten what made it.
+      node.intercept = (method, params, next) =>
+        method === 'getSignatureStatuses'
+          ? { context: { slot: '1' }, value: (params[0] as string[]).map(() => null) }
+          : next()
+      for (let count = 0; count < 2; count++) {
+        await wallet.adapter.sweep!(round())
+        await service.owner.query(
+          `update sweeps set lost_since = (select clock_timestamp() - interval '301 s') where lost_since is not null`,
+        )
+      }
+      node.intercept = undefined
+      await prepare(wallet)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
   test('a node that lags, forgets or lies makes no payment twice and refunds none', async () => {
     const customer = await newCustomer(service)
     let wallet!: Wallet

@@ -108,15 +108,14 @@ async function signMissing(
  */
 async function sendAgain(db: Database, chain: SolanaChain, lane: Sweep, round: SweepRound): Promise<boolean> {
   await send(chain, lane)
-  const { value: isValid } = await chain.rpc.call<{ value: boolean }>(
-    'isBlockhashValid',
-    parse(lane.raw_transaction).lifetime,
-    { commitment: 'processed' },
-  )
+  const { lifetime, feePayer } = parse(lane.raw_transaction)
+  const { value: isValid } = await chain.rpc.call<{ value: boolean }>('isBlockhashValid', lifetime, {
+    commitment: 'processed',
+  })
   if (isValid) return setState(db, lane, 'BROADCAST')
   const address = lane.address as Address
   const accounts = await readAccounts(chain.rpc, [address])
-  if (nonceOf(accounts.get(address), chain.hotWallet.address) !== undefined) return false
+  if (nonceOf(accounts.get(address), feePayer) !== undefined) return false
   if (!(await isLost(db, lane))) return false
   return endSweep(db, NETWORK, lane, { state: 'VOID', networkFee: feeIn(0n) }, round)
 }
