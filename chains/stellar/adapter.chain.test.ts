@@ -20,6 +20,7 @@ import type { Transfer } from '../../src/money/ledger/transfer.ts'
 import { insertDepositAddress } from '../../src/money/records/deposit-address.ts'
 import { verify } from '../../src/money/verify/verify.ts'
 import { creditDeposits } from '../../test/credit-deposits.ts'
+import { cancelForOperator, NotCancellable } from '../../src/rails/payouts/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../../src/rails/payouts/mark-withdrawal-paid.ts'
 import { settleWithdrawals } from '../../src/rails/payouts/settle-withdrawals.ts'
 import type { Networks } from '../../src/networks/network.ts'
@@ -372,6 +373,47 @@ test('no withdrawal of a transaction whose time passed is paid twice, by itself 
   await settleAll(wallet)
   for (const one of [...group, ...joined]) expect(paymentsTo(one.destination_address!)).toHaveLength(1)
   await requireAgreement(wallet, [customer, ...others])
+})
+
+test('a database from before a withdrawal was signed anew does not take what paid it for a stranger', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet({ lanes: 1 })]
+  const order = await withdraw(customer, 'XLM', '1')
+  await work(service.db, wallet.networks)
+  const tables = { outgoing_transfers: 'transfer_id = $1', network_transactions: '$1 = any (transfer_ids)' }
+  const saved = new Map<string, unknown>()
+  for (const [table, where] of Object.entries(tables)) {
+    const { rows } = await service.owner.query<{ row: unknown }>(
+      `select to_jsonb(t) as row from ${table} t where ${where}`,
+      [order.id],
+    )
+    saved.set(table, rows[0]!.row)
+  }
+  model.drop()
+  model.close(400)
+  for (let round = 1; round <= 4 && model.made().length === 0; round++) await step(wallet)
+  const [made] = model.made()
+  // The backup has its first bytes alone.
+  for (const [table, where] of Object.entries(tables)) {
+    await service.owner.query(`delete from ${table} where ${where}`, [order.id])
+    await service.owner.query(
+      `insert into ${table} select * from jsonb_populate_record(null::${table}, $1::jsonb)`,
+      [JSON.stringify(saved.get(table))],
+    )
+  }
+  await service.owner.query('delete from replaced_transactions where transfer_id = $1', [order.id])
+  // Also where an operator says that all unknown ones were looked at.
+  const looked = stellarAdapter({ ...wallet.config, firstLedger: 1_000_000 }, service.db)
+  for (let round = 1; round <= 4; round++) await step({ networks: new Map([['STELLAR', looked]]) })
+  await expect(cancelForOperator(service.db, order.id, TEST_ORIGIN)).rejects.toThrow(NotCancellable)
+  expect(await codeOf(order)).toMatchObject({
+    waiting_code: 'NONCE_USED',
+    waiting_detail: expect.stringContaining(`${made!.inner} pays it`) as string,
+  })
+  await markWithdrawalPaid(service.db, wallet.networks, order.id, made!.inner, TEST_ORIGIN)
+  await settleAll(wallet)
+  expect(await readTransfer(customer, order)).toMatchObject({ status: 'COMPLETED' })
+  expect(paymentsTo(order.destination_address!)).toHaveLength(1)
+  await requireAgreement(wallet, [customer])
 })
 
 test('an operator marks one payment of a lost transaction, and acknowledges the others', async () => {

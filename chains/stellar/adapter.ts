@@ -47,8 +47,8 @@ export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdap
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
-    checkStatus: (withdrawals) => checkStatus(chain, withdrawals),
-    usedBy: (withdrawal, what) => usedBy(chain, withdrawal, what),
+    checkStatus: (withdrawals) => checkStatus(db, chain, withdrawals),
+    usedBy: (withdrawal, what) => usedBy(db, chain, withdrawal, what),
     ...(signer !== undefined && {
       checkWithSigner: async (tx, evidence) => signer.check(NETWORK, await told(tx, NETWORK, evidence)),
       async askSigner(from, asked) {

@@ -1,4 +1,5 @@
 import { extractBaseAddress, Keypair, xdr } from '@stellar/stellar-base'
+import type { Queryable } from '../../src/db/database.ts'
 import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
@@ -13,7 +14,7 @@ import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
 import { reasonOfFailure, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { partOf } from '../kit/fee-share.ts'
-import { mayBeMined } from '../kit/nonce-used.ts'
+import { endedBy, mayBeMined } from '../kit/nonce-used.ts'
 import { onceForEach } from '../kit/once-for-each.ts'
 import { doubtOf } from '../kit/second-word.ts'
 import { decimalOf, GAS_ASSET, placeOf, secondOf, type StellarChain } from './chain.ts'
@@ -45,6 +46,7 @@ export async function broadcast(
 
 /** How far the transaction of each withdrawal is, each judged alone. */
 export async function checkStatus(
+  db: Queryable,
   chain: StellarChain,
   withdrawals: readonly BroadcastWithdrawal[],
 ): Promise<PaymentStatus[]> {
@@ -75,7 +77,7 @@ export async function checkStatus(
     const failed = made.find(({ transaction }) => isSamePlace(transaction, kept))
     const ended = failed && endOfFailed(chain, withdrawal, failed, made, await doubt(failed))
     if (ended !== undefined) return ended
-    const end = await endOf(chain, withdrawal, await standing(withdrawal))
+    const end = await endOf(db, chain, withdrawal, await standing(withdrawal))
     if (end !== undefined) return end
     // Until some ledgers have passed, it waits in the node's queue. After that, the same bytes again harm nothing.
     const waited = newest.closedAt - (kept.maxTime - VALID_SECONDS)
@@ -279,6 +281,7 @@ async function standingOf(
  * passed is signed anew with the same number of the same lane (sign.ts), so that one of the two can be made at most.
  */
 async function endOf(
+  db: Queryable,
   chain: StellarChain,
   withdrawal: BroadcastWithdrawal,
   standing: Standing,
@@ -293,7 +296,11 @@ async function endOf(
   }
   const { user } = standing
   const isOwn = [withdrawal.crypto_tx_hash, ...withdrawal.replaced].some((hash) => hash === user)
-  if (user !== undefined && !isOwn) return { state: 'VOID', usedBy: user }
+  if (user !== undefined && !isOwn) {
+    const of = { network: 'STELLAR', transfer_id: withdrawal.transfer_id, hash: user } as const
+    const isSamePayment = await pays(chain, withdrawal, user)
+    return endedBy(db, of, { isSamePayment, doubt: async () => undefined })
+  }
   const failed = user === undefined ? undefined : await findMade(chain, user)
   if (failed === undefined || failed.record.successful) {
     const alone = chain.second === undefined && chain.mode === 'live' ? `; ${NOTHING_ELSE}` : ''
@@ -306,6 +313,17 @@ async function endOf(
   return reason === undefined
     ? { state: 'VOID', usedBy: failed.hash }
     : { state: 'UNRESOLVED', reason, mayBeMined: true }
+}
+
+/** Whether another transaction makes the payment of a withdrawal. One with operations that are no payments does not. */
+async function pays(chain: StellarChain, withdrawal: BroadcastWithdrawal, hash: string): Promise<boolean> {
+  const record = await findTransaction(chain, hash)
+  if (record?.successful === false) return false
+  try {
+    return placeOf(chain, paymentsIn(Buffer.from(record?.envelope_xdr ?? '', 'base64')), withdrawal) >= 0
+  } catch {
+    return false
+  }
 }
 
 /** Whether a transaction has failed by the word of both Horizons; in a sandbox, one suffices. */
@@ -361,6 +379,7 @@ export async function provenUserOf(chain: StellarChain, place: Place): Promise<s
 
 /** Whether kept bytes have ended by what is recorded, by a transaction's hash or a ledger (`NetworkAdapter.usedBy`). */
 export async function usedBy(
+  db: Queryable,
   chain: StellarChain,
   withdrawal: BroadcastWithdrawal,
   what: string,
@@ -368,7 +387,7 @@ export async function usedBy(
   const made = await findTransaction(chain, withdrawal.crypto_tx_hash)
   if (made?.successful === true)
     return mayBeMined(`${withdrawal.crypto_tx_hash} is in a ledger, and may pay it`)
-  const end = await endOf(chain, withdrawal, await standingOf(chain, withdrawal))
+  const end = await endOf(db, chain, withdrawal, await standingOf(chain, withdrawal))
   if (end === undefined) return mayBeMined('it may be made yet: neither its number nor its time has passed')
   if (end.state === 'VOID' && end.usedBy !== what && !(isLedger(end.usedBy) && isLedger(what)))
     // Its time passed, and since then its number was used: both prove it.
