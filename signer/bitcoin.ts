@@ -23,6 +23,8 @@ const CHANGE = 1
 const INDEX_MAX = 10_000_000
 /** LITECOIN writes extended keys as BITCOIN does. */
 const TEST_KEYS = { private: 0x04358394, public: 0x043587cf }
+/** A PSBT has the transactions that made its coins, of up to 100 kB each. */
+const HEX_MAX = 31 * 1024 * 1024
 /** No node relays a transaction with more inputs, and no batch has more payments and change. */
 const [INPUTS_MAX, OUTPUTS_MAX] = [1_500, 300]
 /** What the worker writes; by the sequence, a transaction can be replaced (BIP 125). */
@@ -45,6 +47,7 @@ export interface Psbt {
 export const bitcoin = (name: CryptoNetwork): SignerFamily => ({
   carriesMemo: false,
   paysMany: true,
+  hexMax: HEX_MAX,
   feeUnit: 'satoshi',
   addressOf(text) {
     const script = outputScriptOf(name, text)

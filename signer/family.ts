@@ -67,6 +67,8 @@ export interface SignerFamily {
   paysMany?: true
   /** What was signed can end unmade, and its place stays free: the transfer is signed there again. */
   placesStay?: true
+  /** The most digits of a question's bytes in hex, where they are more than a transaction. */
+  hexMax?: number
   /** The unit of fees, for people. */
   feeUnit: string
   /** An address in the spelling that is compared. Throws an Error for none. */

@@ -18,16 +18,13 @@ export function demandFee({ feeMax, family }: SignerNetwork, fee: bigint): void 
   demand(fee <= feeMax, `it may cost ${fee} ${family.feeUnit}, above fee_max`)
 }
 
-/** The most bytes of a transaction, in hex: what is larger takes seconds to read, in which nothing else is answered. */
-const HEX_MAX = 131_072
+/** The most digits of a transaction in hex: what is larger takes seconds to read, in which nothing else is answered. */
+export const HEX_MAX = 131_072
 
 /** Throws Refused for bytes that are no text: of a list, other bytes could be checked than are signed. */
-export function requireHex(unsigned: unknown): void {
-  const isText = typeof unsigned === 'string' && unsigned.length <= HEX_MAX
-  demand(
-    isText && /^0x([0-9a-f]{2})+$/i.test(unsigned),
-    `the bytes are not in hex of ${HEX_MAX} digits at most`,
-  )
+export function requireHex(unsigned: unknown, most = HEX_MAX): void {
+  const isText = typeof unsigned === 'string' && unsigned.length <= most
+  demand(isText && /^0x([0-9a-f]{2})+$/i.test(unsigned), `the bytes are not in hex of ${most} digits at most`)
 }
 
 /** A fingerprint, and the steps of a path. */

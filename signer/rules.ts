@@ -66,7 +66,7 @@ export function steadyClock(journal: Pick<Journal, 'newest'>): () => Date {
  * believes nothing that the configuration does not prove: neither the bytes, nor who accepted or approved the payment.
  */
 export function judge(config: SignerConfig, journal: Journal, request: SignRequest, now: Date): Allowed {
-  requireHex(request.unsigned)
+  requireHex(request.unsigned, config.networks.get(request.network)?.family.hexMax)
   const { network: name, payments } = request
   const areSome = Array.isArray(request.payments) && payments.length > 0 && payments.length <= PAYMENTS_MAX
   demand(areSome, `1 to ${PAYMENTS_MAX} payments are signed at a time`)

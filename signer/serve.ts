@@ -13,8 +13,10 @@ import type { PaymentToJudge, SignRequest } from './rules.ts'
 import type { Signer } from './service.ts'
 import type { SignedStatement } from '../src/contract/approval.ts'
 
-/** A batch of payments, each with its approvals of some kilobytes. Nothing else is answered while one is read. */
-const BODY_BYTES_MAX = 4 * 1024 * 1024
+/** The bytes of a transaction, with those that it spends in Bitcoin's family. Nothing else is answered while they are read. */
+const BODY_BYTES_MAX = 32 * 1024 * 1024
+/** A batch of payments, each with its approvals of some kilobytes. */
+const EVIDENCE_BYTES_MAX = 4 * 1024 * 1024
 
 /**
  * Serves the signer at a unix socket, or over TLS to clients with a certificate of the configured authority. Throws an Error
@@ -55,6 +57,11 @@ async function reply(signer: Signer, request: IncomingMessage, response: ServerR
     if (length > BODY_BYTES_MAX)
       return send(413, { refused: `a request has ${BODY_BYTES_MAX} bytes at most` })
     const body = await json(request)
+    const { unsigned } = Object(body) as { unsigned?: unknown }
+    if (length - (typeof unsigned === 'string' ? unsigned.length : 0) > EVIDENCE_BYTES_MAX)
+      return send(413, {
+        refused: `a request has ${EVIDENCE_BYTES_MAX} bytes at most beside its transaction`,
+      })
     if (request.url === '/v1/sign') return send(200, await signer.sign(body as SignRequest))
     if (request.url === '/v1/move') return send(200, await signer.move(body as MoveRequest))
     if (request.url === '/v1/addresses') {
