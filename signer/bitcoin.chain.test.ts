@@ -42,7 +42,13 @@ import {
 import { MASTER_KEYS, ownBursar, TEST_ORIGIN, type TestCustomer } from '../test/support.ts'
 import { acceptance, acceptanceKey, startSigner } from '../test/signer-process.ts'
 import { hurry } from '../test/work-off.ts'
-import type { Psbt } from './bitcoin.ts'
+
+type Derived = { bip32Derivation?: [key: Uint8Array, { path: number[] }][] }
+interface Psbt {
+  global: { unsignedTx?: ReturnType<typeof parse> }
+  inputs: (Derived & { nonWitnessUtxo?: ReturnType<typeof parse>; sighashType?: number })[]
+  outputs: Derived[]
+}
 
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
@@ -419,6 +425,23 @@ describe.each(FAMILY)('$network behind the signer', ({ network, asset, program, 
       elsewhere({} as Psbt, disjoint)
       const other = askedAs(RawOldTx.encode(disjoint)).raw_transaction
       expect(await ask(() => undefined, evidence, other)).toMatch(/was signed with nonce \S+:\d+ of/)
+      // A hundred thousand keys of a field that does not count (BIP 373) delay nobody.
+      const filled = await world.node.bursar.call<{ psbt: string }>(
+        'walletprocesspsbt',
+        raw_transaction!.toString('base64'),
+        false,
+      )
+      const psbt = Buffer.from(filled.psbt, 'base64')
+      const { inputs, outputs } = parse(raw_transaction!)
+      const begin = raw_transaction!.length - inputs.length - outputs.length
+      const key = Buffer.from(HDKey.fromExtendedKey(world.node.accounts[0]!, TEST_KEYS).publicKey!)
+      const length = Buffer.alloc(5, 0xfe)
+      length.writeUInt32LE(100_000 * key.length, 1)
+      const many = [Buffer.of(34, 0x1a), key, length, ...Array.from({ length: 100_000 }, () => key)]
+      const long = Buffer.concat([psbt.subarray(0, begin), ...many, psbt.subarray(begin)])
+      const began = performance.now()
+      expect(await send(`0x${hexOf(long)}`)).toBe('signed')
+      expect(performance.now() - began).toBeLessThan(10_000)
       // What is not read is not signed.
       expect(
         await ask((psbt) => Object.assign(psbt.inputs[0]!, { witnessUtxo: { amount: 1n, script: thief } })),

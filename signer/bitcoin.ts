@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { p2wpkh } from '@scure/btc-signer/payment.js'
-import { RawPSBTV0 } from '@scure/btc-signer/psbt.js'
-import { RawOutput, RawTx } from '@scure/btc-signer/script.js'
+import { RawOldTx, RawOutput, RawTx } from '@scure/btc-signer/script.js'
 import { sha256x2, signECDSA } from '@scure/btc-signer/utils.js'
 import type { Hex } from 'viem'
 import { HDKey } from 'viem/accounts'
@@ -36,13 +35,9 @@ type Input = ParsedTransaction['inputs'][number]
 /** An output that a transaction spends, and its key. */
 type Spent = Pick<Input, 'txid' | 'index'> & { amount: bigint; key: HDKey }
 
-type Derived = { bip32Derivation?: [key: Uint8Array, { path: number[] }][] }
-type PsbtInput = Derived & { nonWitnessUtxo?: ParsedTransaction; sighashType?: number }
-export interface Psbt {
-  global: { unsignedTx?: ParsedTransaction }
-  inputs: PsbtInput[]
-  outputs: Derived[]
-}
+/** What a PSBT has for an input or output, by the first byte of the key (BIP 174). */
+type Fields = ReadonlyMap<number, Buffer>
+const [PREVIOUS, SIGHASH, INPUT_PATH, OUTPUT_PATH] = [0, 3, 6, 2]
 
 export const bitcoin = (name: CryptoNetwork): SignerFamily => ({
   carriesMemo: false,
@@ -61,7 +56,7 @@ export const bitcoin = (name: CryptoNetwork): SignerFamily => ({
   },
   read: readPsbt,
   disagreementOf({ raw_transaction, amount, destination_address }, _tokens, index) {
-    const paid = psbtIn(raw_transaction).global.unsignedTx!.outputs[index]
+    const paid = psbtIn(raw_transaction).unsigned.outputs[index]
     const script = outputScriptOf(name, destination_address)
     const isPaid = script && paid?.amount === parseAmount(amount, 8) && isSame(paid!.script, script)
     return isPaid ? undefined : `output ${index} does not pay ${amount} to ${destination_address}`
@@ -95,18 +90,37 @@ const isSame = (one: Uint8Array, other: Uint8Array) => Buffer.from(one).equals(o
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
 /** By their bytes: each payment of a transaction is compared with them. */
-const psbts = new WeakMap<Buffer, Psbt>()
+const psbts = new WeakMap<Buffer, ReturnType<typeof parsed>>()
 
-function psbtIn(raw: Buffer): Psbt {
-  const psbt = psbts.get(raw) ?? RawPSBTV0.decode(raw)
+function psbtIn(raw: Buffer) {
+  const psbt = psbts.get(raw) ?? parsed(raw)
   psbts.set(raw, psbt)
   return psbt
+}
+
+/** Parses a PSBT. With the library, a thief's takes minutes: it checks each public key, also in fields that do not count. */
+function parsed(raw: Buffer) {
+  let at = 'psbt '.length
+  const next = () => {
+    const first = raw.readUInt8(at++)
+    const bytes = first < 0xfd ? 0 : 2 ** (first - 0xfc)
+    const length = bytes === 0 ? first : raw.readUIntLE(at, Math.min(bytes, 6))
+    at += bytes + length
+    return raw.subarray(at - length, at)
+  }
+  const fields = (): Fields => {
+    const found = new Map<number, Buffer>()
+    for (let key = next(); key.length > 0; key = next()) found.set(key[0]!, next())
+    return found
+  }
+  const unsigned = RawOldTx.decode(fields().get(0)!)
+  return { unsigned, inputs: unsigned.inputs.map(fields), outputs: unsigned.outputs.map(fields) }
 }
 
 /** Reads a PSBT. What is signed is made of what was checked: no other field of it counts. */
 function readPsbt(network: SignerNetwork, unsigned: Hex, wallet: string): UnsignedRead {
   const psbt = psbtIn(Buffer.from(unsigned.slice(2), 'hex'))
-  const { version, lockTime, inputs, outputs } = psbt.global.unsignedTx!
+  const { version, lockTime, inputs, outputs } = psbt.unsigned
   const isPlain = version === VERSION && lockTime === LOCK_TIME
   demand(isPlain && inputs.every(({ sequence }) => sequence === SEQUENCE), 'it is not written as Bursar does')
   const isSmall = inputs.length <= INPUTS_MAX && outputs.length <= OUTPUTS_MAX
@@ -116,7 +130,9 @@ function readPsbt(network: SignerNetwork, unsigned: Hex, wallet: string): Unsign
   const accounts = [...network.wallets.values()] as Account[]
   const own = accounts.filter(({ address }) => address === wallet)
   const spent = inputs.map((input, at) => spentBy(accounts, input, psbt.inputs[at]!))
-  const changeKeys = outputs.map(({ script }, at) => keyOf(own, psbt.outputs[at]!, script, CHANGE))
+  const changeKeys = outputs.map(({ script }, at) =>
+    keyOf(own, psbt.outputs[at]!.get(OUTPUT_PATH), script, CHANGE),
+  )
   const fee = sum(spent.map(({ amount }) => amount)) - sum(outputs.map(({ amount }) => amount))
   demand(fee >= 0n, 'it pays more than it spends')
   // What moves within the wallet may pay its change: the first output is always a payment.
@@ -125,25 +141,25 @@ function readPsbt(network: SignerNetwork, unsigned: Hex, wallet: string): Unsign
 }
 
 /** What an input spends, by the transaction that made it: the amount beside a script may be a lie (BIP 143). */
-function spentBy(
-  accounts: readonly Account[],
-  { txid, index }: Input,
-  { nonWitnessUtxo: previous, sighashType = ALL, ...derived }: PsbtInput,
-): Spent {
+function spentBy(accounts: readonly Account[], { txid, index }: Input, fields: Fields): Spent {
   const name = `${hexOf(txid)}:${index}`
-  demand(sighashType === ALL, `${name} is to be signed with another sighash than ALL`)
+  const sighash = fields.get(SIGHASH)
+  const isAll = sighash === undefined || isSame(sighash, Buffer.of(ALL, 0, 0, 0))
+  demand(isAll, `${name} is to be signed with another sighash than ALL`)
+  const bytes = fields.get(PREVIOUS)
+  const previous = bytes && RawTx.decode(bytes)
   const isThere = previous !== undefined && txidOf(previous) === hexOf(txid)
   demand(isThere, `the PSBT has not the transaction of ${name}`)
   const output = previous.outputs[index]
-  const key = output && keyOf(accounts, derived, output.script)
+  const key = output && keyOf(accounts, fields.get(INPUT_PATH), output.script)
   demand(key !== undefined, `${name} is of no wallet of the signer`)
   return { txid, index, amount: output!.amount, key }
 }
 
 /** The key of a script, where a wallet has it at the path that the PSBT names. */
-function keyOf(accounts: readonly Account[], derived: Derived, script: Uint8Array, only?: number) {
-  const path = derived.bip32Derivation?.[0]?.[1].path ?? []
-  const [branch = INDEX_MAX, index = INDEX_MAX] = path.slice(-2)
+function keyOf(accounts: readonly Account[], path: Buffer | undefined, script: Uint8Array, only?: number) {
+  if (path === undefined || path.length < 8) return undefined
+  const [branch, index] = [path.readUInt32LE(path.length - 8), path.readUInt32LE(path.length - 4)]
   if (branch > CHANGE || branch !== (only ?? branch) || index > INDEX_MAX) return undefined
   return accounts.map((one) => one.keyAt(branch, index)).find((key) => isSame(scriptOf(key), script))
 }
