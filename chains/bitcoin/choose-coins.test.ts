@@ -13,7 +13,7 @@ import {
 /**
  * Which money a transaction spends. Invariants, for any coins, payments and rates: 1. the coins are the payments, the change and the
  * fee, and nothing else; 2. the fee is that of the size, and at most an output of change more; 3. no change is smaller than
- * `CHANGE_MIN`; 4. nodes relay it: at most 100,000 virtual bytes; 5. a payment that is not added changes nothing; 6. a consolidation
+ * `CHANGE_MIN`; 4. nodes relay it: at most 100,000 virtual bytes, and no more coins than a signer is shown; 5. a payment that is not added changes nothing; 6. a consolidation
  * leaves the ten largest coins, and spends none that costs more than it holds.
  */
 
@@ -41,6 +41,7 @@ const payments = fc.array(
   { maxLength: 20 },
 )
 const rate = fc.bigInt(0n, 500_000n)
+const most = fc.constantFrom(undefined, 3, 150)
 const amountOf = (some: readonly { amount: bigint }[]) => sum(some.map(({ amount }) => amount))
 const bytesOf = (spent: readonly Coin[], scripts: readonly number[]) =>
   15 +
@@ -56,12 +57,14 @@ describe('a transaction', () => {
         rate,
         fc.bigInt(0n, 100_000n),
         fc.boolean(),
-        (all, wanted, rate, ancestorFee, consolidates) => {
+        most,
+        (all, wanted, rate, ancestorFee, consolidates, coinsMax) => {
           const batch = new Batch(all, {
             rate,
             changeScriptBytes: BYTES_OF_CHANGE,
             ancestorFee,
             consolidates,
+            coinsMax,
           })
           for (const payment of wanted) {
             const before = batch.plan()
@@ -83,6 +86,7 @@ describe('a transaction', () => {
           expect(fee).toBeLessThanOrEqual(needed + (change.length > 0 ? 0n : CHANGE_MIN + forChange) + 12n)
           for (const amount of change) expect(amount).toBeGreaterThanOrEqual(CHANGE_MIN)
           expect(size).toBeLessThanOrEqual(RELAYED_MAX)
+          expect(spent.length).toBeLessThanOrEqual(coinsMax ?? Infinity)
           expect(amountOf(spent)).toBeLessThanOrEqual(amountOf(all))
         },
       ),
@@ -91,8 +95,9 @@ describe('a transaction', () => {
 
   test('can spend at once what the size allows, and no coin more', () => {
     fc.assert(
-      fc.property(fc.oneof(coins, manyCoins), (all) => {
-        const { amount, count } = spendableAtOnce(all)
+      fc.property(fc.oneof(coins, manyCoins), most, (all, coinsMax) => {
+        const { amount, count } = spendableAtOnce(all, coinsMax)
+        expect(count).toBeLessThanOrEqual(coinsMax ?? Infinity)
         const largest = all.toSorted((a, b) => (a.amount < b.amount ? 1 : a.amount > b.amount ? -1 : 0))
         expect(amount).toBe(amountOf(largest.slice(0, count)))
         expect(bytesOf(largest.slice(0, count), [])).toBeLessThanOrEqual(RELAYED_MAX)

@@ -23,6 +23,8 @@ export interface PlanLimits {
   rate: bigint
   /** Bytes of a change output's script. */
   changeScriptBytes: number
+  /** Most coins that it spends. */
+  coinsMax?: number | undefined
   /** Paid on top of its own fee, for unmined ancestors whose fee is too low. Minor units. */
   ancestorFee?: bigint
   /** The transaction merges coins: it spends the smallest first, and its change is one coin. */
@@ -55,9 +57,9 @@ const outputVbytes = (scriptBytes: number): number => 9 + scriptBytes
 const feeOf = (rate: bigint, vbytes: number): bigint => (rate * BigInt(vbytes) + 999n) / 1000n
 
 /** The most that one transaction can spend: the sum of the largest coins that fit into it, and their number. */
-export function spendableAtOnce(coins: readonly Coin[]): { amount: bigint; count: number } {
+export function spendableAtOnce(coins: readonly Coin[], most?: number): { amount: bigint; count: number } {
   let [amount, count, vbytes] = [0n, 0, OVERHEAD_VBYTES]
-  for (const coin of largestFirst(coins)) {
+  for (const coin of largestFirst(coins).slice(0, most)) {
     vbytes += coin.vbytes
     if (vbytes > VBYTES_MAX) break
     amount += coin.amount
@@ -111,7 +113,8 @@ export class Batch<P extends BatchPayment> {
   #due = 0n
 
   constructor(coins: readonly Coin[], limits: PlanLimits) {
-    this.#coins = limits.consolidates ? largestFirst(coins).reverse() : largestFirst(coins)
+    const inOrder = limits.consolidates ? largestFirst(coins).reverse() : largestFirst(coins)
+    this.#coins = inOrder.slice(0, limits.coinsMax)
     this.#limits = limits
   }
 

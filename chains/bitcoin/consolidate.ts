@@ -13,8 +13,6 @@ import { coinText, signerAddress, type BitcoinWallet } from './wallet.ts'
 /** Consolidation: the wallet's smallest coins are merged into one, at an address of the wallet. */
 
 const MERGED_MIN = 2
-/** A signer process is shown the transaction of each coin, of up to 20 kB and more, in a request of 16 MB. */
-const SIGNED_MAX = 300
 
 /** The highest fee rate of a consolidation, in minor units per 1,000 virtual bytes; undefined for any other withdrawal. */
 export const feeMaxOf = ({ consolidation_fee_max }: Withdrawal): bigint | undefined =>
@@ -44,7 +42,7 @@ export async function planConsolidation(
     mergeable(spendable, rate),
     rate,
     dialect.changeScriptBytes,
-    wallet.signer && SIGNED_MAX,
+    wallet.coinsMax,
   )
   if (coins.length < MERGED_MIN)
     throw new Error(
@@ -87,7 +85,7 @@ export async function signConsolidation(
   const payable = await payableAmong(tx, wallet, [withdrawal], signings)
   const coins = mergeable(spendable, most)
   const { changeScriptBytes } = wallet.dialect
-  const limits = { rate, changeScriptBytes, consolidates: true, open }
+  const limits = { rate, changeScriptBytes, coinsMax: wallet.coinsMax, consolidates: true, open }
   if (payable.every((order) => new Batch<Payable>(coins, limits).add(order))) {
     await signAccepted(wallet, payable, coins, limits, signings)
     return

@@ -59,7 +59,8 @@ async function signPayouts(
   const payable = await payableAmong(tx, wallet, payouts, signings)
   const owed = await owedOn(tx, wallet.network, wallet.withdrawals, payouts)
   const chosen = choose(wallet, payable, round, owed)
-  const limits = { rate, changeScriptBytes: wallet.dialect.changeScriptBytes, open: coins.open }
+  const { changeScriptBytes } = wallet.dialect
+  const limits = { rate, changeScriptBytes, coinsMax: wallet.coinsMax, open: coins.open }
   await signAccepted(wallet, chosen, coins.spendable, limits, signings)
 }
 
@@ -72,7 +73,7 @@ function choose(
 ): Payable[] {
   const { changeScriptBytes } = wallet.dialect
   const total = sum(coins.spendable.map(({ amount }) => amount))
-  const batch = new Batch<Payable>(coins.spendable, { rate, changeScriptBytes })
+  const batch = new Batch<Payable>(coins.spendable, { rate, changeScriptBytes, coinsMax: wallet.coinsMax })
   const decisions = inOrder(
     payable.map(({ withdrawal }) => withdrawal),
     (withdrawal, index) => {
@@ -108,7 +109,7 @@ function describeShortage(
   { spendable, unconfirmedDeposits, unbroadcastChange }: Coins,
 ): string {
   const text = (minor: bigint) => coinText(wallet, minor)
-  const atOnce = spendableAtOnce(spendable)
+  const atOnce = spendableAtOnce(spendable, wallet.coinsMax)
   const also = [
     left > amount && atOnce.count < spendable.length
       ? `; it is in ${spendable.length} coins, of which one transaction can spend ${atOnce.count}, and these hold ` +

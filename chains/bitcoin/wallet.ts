@@ -26,6 +26,8 @@ export interface BitcoinConfig
 }
 
 const GATHER_MS = 600_000
+/** A signer process is shown the transaction of each coin, of up to 100 kB (200 in hex), in a request of 32 MB. */
+const SIGNED_COINS_MAX = 150
 /** Most transactions of which it is remembered up to which rate they have paid for their ancestors. */
 const ANCESTOR_RATES_MAX = 1_000
 
@@ -48,6 +50,8 @@ export interface BitcoinWallet {
   signing: 'psbt' | undefined
   /** The same, and a signer process signs: for the wallet that has this address. */
   signer: { client: AskedSigner; address: string } | undefined
+  /** Most coins that a transaction spends, where not only its size is limited. */
+  coinsMax: number | undefined
   /** How long payments are gathered for the next PSBT, after one was made. */
   gatherMs: number
   /** By transaction hash: the fee rate up to which this transaction also paid for its unmined ancestors. */
@@ -75,6 +79,7 @@ export function bitcoinWallet(network: BitcoinNetwork, config: BitcoinConfig, db
     withdrawals: config.withdrawals,
     signing: config.signing,
     signer: config.signer,
+    coinsMax: config.signer && SIGNED_COINS_MAX,
     gatherMs: config.gatherMs ?? GATHER_MS,
     ancestorRates: new LRUCache({ max: ANCESTOR_RATES_MAX }),
     canonical: (address) => canonicalAddress(network, address, { testNetworks: true }),
