@@ -6,6 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BitcoinNode, HAS_LITECOIND } from '../../test/bitcoin-node.ts'
 import type { Database } from '../../src/db/database.ts'
 import { bitcoinAdapter } from './adapter.ts'
+import { outpointOf } from './decode.ts'
+import { valueOf } from './replace.ts'
+import { bitcoinWallet } from './wallet.ts'
 import { bitcoinRpc } from '../kit/json-rpc.ts'
 import { withdrawalReader } from '../../src/rails/payouts/withdrawal-reader.ts'
 
@@ -44,5 +47,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node with MWEB', () => {
     await node.mine(4)
     expect((await adapter.scanDeposits(cursor)).found).toMatchObject([deposit])
     expect((await adapter.status()).held).toEqual({ LTC: '2' })
+    // What spends it can be replaced: the fee is known.
+    const coin = (await node.bursar.call<{ txid: string; vout: string }[]>('listunspent'))[0]!
+    const config = { ...node.config, confirmations: 2, feeCeiling: '0.01', withdrawals: withdrawalReader }
+    const wallet = bitcoinWallet('LITECOIN', config, undefined as unknown as Database)
+    expect(await valueOf(wallet, [outpointOf(coin)])).toBe(200_000_000n)
   })
 })

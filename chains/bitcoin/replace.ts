@@ -219,12 +219,19 @@ function takeFromChange(
 export const valueOf = async (wallet: BitcoinWallet, outpoints: Outpoint[]): Promise<bigint> =>
   sum((await outputsAt(wallet, outpoints)).map(({ amount }) => amount))
 
+interface DecodedOutputs {
+  vout: { value: string; scriptPubKey: { hex: string } }[]
+}
+
 async function outputsAt({ rpc }: BitcoinWallet, outpoints: Outpoint[]) {
   const outputs: DecodedTransaction['outputs'] = []
   for (const outpoint of outpoints) {
     const { txid, vout } = splitOutpoint(outpoint)
     const { hex } = await rpc.call<WalletTransaction>('gettransaction', txid)
-    outputs.push(decode(Buffer.from(hex, 'hex')).outputs[vout]!)
+    // Only its node reads what LITECOIN writes of a payment out of MWEB.
+    const read = await rpc.call<DecodedOutputs>('decoderawtransaction', hex)
+    const { value, scriptPubKey } = read.vout[vout]!
+    outputs.push({ amount: minorOf(value), script: Buffer.from(scriptPubKey.hex, 'hex') })
   }
   return outputs
 }
