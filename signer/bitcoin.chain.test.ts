@@ -26,6 +26,7 @@ import type { Networks } from '../src/networks/network.ts'
 import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { guarded } from '../src/rails/payouts/signing-guards.ts'
 import { withdrawalReader } from '../src/rails/payouts/withdrawal-reader.ts'
+import { acknowledgeTransaction } from '../src/rails/treasury/acknowledged.ts'
 import { orderConsolidation } from '../src/rails/treasury/orders.ts'
 import { HAS_LITECOIND, KNOTS } from '../test/bitcoin-node.ts'
 import { creditDeposits } from '../test/credit-deposits.ts'
@@ -446,6 +447,41 @@ describe.each(FAMILY)('$network behind the signer', ({ network, asset, program, 
       expect(
         await ask((psbt) => Object.assign(psbt.inputs[0]!, { witnessUtxo: { amount: 1n, script: thief } })),
       ).toBe('signed')
+    })
+
+    test('another coin is spent: what a thief had signed with the first may pay it, and nothing is refunded', async () => {
+      const { bursar } = world.node
+      const made = await withdraw(await depositor('20', '20', '20'), '30')
+      await work(networksOf(down()))
+      const { raw_transaction } = await kept(made)
+      const own = parse(raw_transaction!)
+      const free = await bursar.call<Record<'txid' | 'vout' | 'amount', string>[]>('listunspent', 1)
+      const third = free.find(({ amount }) => Number(amount) === 20)!
+      const fill = async (psbt: string) =>
+        (await bursar.call<{ psbt: string }>('walletprocesspsbt', psbt, false)).psbt
+      const inputs = [
+        own.inputs[0]!,
+        { ...own.inputs[1]!, txid: Buffer.from(third.txid, 'hex'), index: Number(third.vout) },
+      ]
+      const stolen = askedAs(RawOldTx.encode({ ...own, inputs })).raw_transaction.toString('base64')
+      const unsigned = `0x${Buffer.from(await fill(stolen), 'base64').toString('hex')}`
+      const evidence = { payments: [await evidenceFor(made)], journal_heads: [] }
+      const answer = await signer.client.ask(network, { wallet: wallet(), unsigned }, evidence)
+      await work()
+      expect((await kept(made)).state).toBe('SIGNED')
+      const [txid, vout] = decode(raw_transaction!).inputs[1]!.split(':')
+      const moved = { [await bursar.call<string>('getrawchangeaddress', 'bech32')]: 19.999 }
+      const psbt = await bursar.call<string>('createpsbt', [{ txid, vout: Number(vout) }], [moved])
+      const [byHand] = await world.node.sign(await fill(psbt), world.node.signers)
+      const { hex } = await bursar.call<{ hex: string }>('finalizepsbt', byHand)
+      const hash = await bursar.call<string>('sendrawtransaction', hex)
+      await world.node.mine(1)
+      await work()
+      await work()
+      expect(await kept(made)).toMatchObject({ waiting_code: 'UNRESOLVED' })
+      await acknowledgeTransaction(service.db, adapterOf(), network, hash, { origin: TEST_ORIGIN })
+      expect(answer).toHaveProperty('signed')
+      if ('signed' in answer) await bursar.call('sendrawtransaction', answer.signed.slice(2))
     })
 
     test('a wallet with keys, or that watches another key, is not the signer’s', async () => {

@@ -83,13 +83,12 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
   const share = read.fee / BigInt(payments.length)
   const lines = judged.map(({ accepted, units }, index): SignLine => {
     requirePays(network, accepted, raw, index)
-    const before = journal.signedFor(accepted.id)?.nonce
     return {
       kind: 'SIGN',
       at: now.toISOString(),
       network: name,
       wallet: wallet.address,
-      nonce: read.places.find((place) => place === before) ?? read.places[0]!,
+      nonce: read.places[0]!,
       ...(network.family.paysMany && { shared: true }),
       transfer_id: accepted.id,
       asset: accepted.asset,

@@ -10,7 +10,7 @@ import type {
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
 import { selectPayees, type Payees } from '../../src/networks/network-transactions.ts'
 import type { FeeShare } from '../kit/fee-share.ts'
-import { decode, isAsked, splitOutpoint, type Outpoint } from './decode.ts'
+import { decode, hashIn, isAsked, splitOutpoint, type Outpoint } from './decode.ts'
 import {
   walletBytesOf,
   confirmedBy,
@@ -207,6 +207,16 @@ export async function outcomeOfConflict(
     if (paid !== undefined) return confirmedBy(wallet, spender, paid.index, paid.share)
   }
   const spender = spenders.find(isConfirmed)
+  const [first] = decode(withdrawal.raw_transaction).inputs as [Outpoint]
+  const isOver = async () =>
+    spenders.some((one) => isConfirmed(one) && decode(walletBytesOf(one)).inputs.includes(first)) ||
+    (await fetchTransactions(wallet, [hashIn(first)])).some(
+      ({ confirmations }) => Number(confirmations) <= -wallet.depth,
+    )
+  if (wallet.signer !== undefined && !(await isOver())) {
+    const detail = `another of its coins is spent, and whoever had the worker may have it signed with ${first} yet: spend that by hand`
+    return { state: 'UNRESOLVED', reason: { code: 'UNRESOLVED', detail }, mayBeMined: true }
+  }
   const message =
     spender === undefined
       ? 'an ancestor of its transaction can never be mined'

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../src/db/database.ts'
 import { selectPaying } from '../../src/networks/network-transactions.ts'
 import type { BroadcastWithdrawal, NonceEnd } from '../../src/networks/network.ts'
-import { decode } from './decode.ts'
+import { decode, type Outpoint } from './decode.ts'
 import { paymentsTo, walletBytesOf } from './payments.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
@@ -20,12 +20,22 @@ export async function usedBy(
   const { txid, inputs } = decode(withdrawal.raw_transaction)
   if (other.txid === txid || paymentsTo(wallet, raw, withdrawal).length > 0)
     return unresolved(`${hash} pays it`)
-  if (!decode(raw).inputs.some((input) => inputs.includes(input)))
-    return unresolved(`${hash} spends none of its coins`)
+  const ending = endingOf(wallet, inputs)
+  if (!decode(raw).inputs.some((input) => ending.includes(input)))
+    return unresolved(
+      `${hash} spends none of its coins${wallet.signer ? `: it is over with ${ending[0]}` : ''}`,
+    )
   if (Number(other.confirmations) < wallet.depth)
     return unresolved(`${hash}, which spends its coins, is not confirmed yet`)
   return { state: 'VOID', usedBy: hash }
 }
+
+/**
+ * The coins of which each one's spend ends a transaction's payments. All that a signer process signs for a transfer has the same
+ * first coin, and whoever had the worker may have more of it than the database knows.
+ */
+const endingOf = ({ signer }: BitcoinWallet, inputs: readonly Outpoint[]): readonly Outpoint[] =>
+  signer === undefined ? inputs : inputs.slice(0, 1)
 
 const unresolved = (detail: string): NonceEnd => ({
   state: 'UNRESOLVED',
