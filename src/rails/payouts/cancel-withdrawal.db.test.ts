@@ -26,6 +26,7 @@ import { keepTransactions } from '../../networks/network-transactions.ts'
 import type { NetworkAdapter, Networks } from '../../networks/network.ts'
 import { NodeRefusal } from '../../networks/node-failure.ts'
 import { CANCELLED_BY, cancelForOperator, NotCancellable } from './cancel-withdrawal.ts'
+import type { WaitingReason } from '../../networks/waiting.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 import { atEnd } from '../../../test/at-end.ts'
 import { refusedWith } from '../../../test/matchers.ts'
@@ -59,6 +60,32 @@ test('a withdrawal whose own record lost its transaction is not cancelled', asyn
   )
   expect(await availableOf(customer)).not.toBe('100')
   await service.owner.query('delete from network_transactions')
+  await cancelForOperator(service.db, id, TEST_ORIGIN)
+  expect(await availableOf(customer)).toBe('100')
+})
+
+test('a withdrawal that may be paid by what the database has no record of is not cancelled', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const { id } = await withdraw(customer)
+  const reasons = [
+    { code: 'UNKNOWN_SPENDS', detail: 'the wallet has sent what is not on record' },
+    {
+      code: 'SIGNER_REFUSES',
+      detail: `the signer refuses it: transfer ${id} was signed with nonce 5 of 0x1`,
+    },
+  ] as const
+  const waits = (reason: WaitingReason) =>
+    networksWith(service.networks, {
+      sign: async (_tx, withdrawals) => withdrawals.map(() => ({ outcome: 'DEFERRED', reason })),
+    })
+  for (const reason of reasons) {
+    await hurryUnlocked(service.db)
+    await settleWithdrawals(service.db, waits(reason))
+    await expect(cancelForOperator(service.db, id, TEST_ORIGIN)).rejects.toThrow('may be paid already')
+  }
+  await hurryUnlocked(service.db)
+  await settleWithdrawals(service.db, waits({ code: 'SIGNER_REFUSES', detail: 'it is frozen' }))
   await cancelForOperator(service.db, id, TEST_ORIGIN)
   expect(await availableOf(customer)).toBe('100')
 })

@@ -22,7 +22,10 @@ export interface CancelledWithdrawal {
   changed: boolean
 }
 
-/** The withdrawal cannot be cancelled: it is signed, or has ended. */
+/** In what a signer process says of a transfer that its journal has. */
+const SIGNED_BY_SIGNER = 'was signed with nonce'
+
+/** The withdrawal cannot be cancelled: it is signed, may be, or has ended. */
 export class NotCancellable extends Refusal {
   readonly transfer_id: string
   /** The transfer's status; PENDING where the withdrawal is signed. */
@@ -68,7 +71,7 @@ export async function cancelWithdrawal(
 
 async function cancel(
   tx: Transaction,
-  { status, secondary_status: _, marks, ...withdrawal }: HeldWithdrawal,
+  { status, secondary_status: _, marks, waiting_code, waiting_detail, ...withdrawal }: HeldWithdrawal,
   canceller: Canceller,
   origin: Origin,
 ): Promise<CancelledWithdrawal> {
@@ -79,6 +82,9 @@ async function cancel(
   const { state, crypto_tx_hash, raw_transaction } = withdrawal
   if (state !== 'HELD' || crypto_tx_hash !== null || raw_transaction !== null)
     throw new NotCancellable(transfer_id, status, 'is signed: it may be paid already')
+  // A restored database has forgotten what was signed.
+  if (waiting_code === 'UNKNOWN_SPENDS' || waiting_detail?.includes(SIGNED_BY_SIGNER) === true)
+    throw new NotCancellable(transfer_id, status, 'may be paid already, by a payment that is not on record')
   const transfer = { status: 'FAILED', secondary_status: CANCELLED_BY[canceller] } as const
   await record(tx, customer_id, [{ withdrawal, state: 'DONE', transfer }], {
     origin,

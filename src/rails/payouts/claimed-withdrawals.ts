@@ -1,3 +1,4 @@
+import type { WaitingCode } from '../../contract/waiting-codes.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
 import { canonicalAddress } from '../../contract/addresses/addresses.ts'
@@ -212,6 +213,8 @@ export interface HeldWithdrawal extends Withdrawal {
   state: OutgoingState
   crypto_tx_hash: string | null
   raw_transaction: Buffer | null
+  waiting_code: WaitingCode | null
+  waiting_detail: string | null
   marks: WithdrawalMark[]
 }
 
@@ -220,7 +223,7 @@ export async function selectHeld(tx: Transaction, ids: OutgoingId): Promise<Held
   const { rows } = await tx.query<HeldWithdrawal>(
     `
     ${SELECT_WITHDRAWAL}, t.status, t.secondary_status, b.state, b.crypto_tx_hash, b.raw_transaction,
-           array(select mark from withdrawal_marks where customer_id = $1 and transfer_id = $2) as marks
+           b.waiting_code, b.waiting_detail, array(select mark from withdrawal_marks where customer_id = $1 and transfer_id = $2) as marks
     from (select * from outgoing_transfers where customer_id = $1 and transfer_id = $2) b ${JOIN_TRANSFER}`,
     [...ids],
   )
