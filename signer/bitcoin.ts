@@ -113,7 +113,7 @@ function parsed(raw: Buffer) {
     for (let key = next(); key.length > 0; key = next()) found.set(key[0]!, next())
     return found
   }
-  const unsigned = RawOldTx.decode(fields().get(0)!)
+  const unsigned: ParsedTransaction = RawOldTx.decode(fields().get(0)!)
   return { unsigned, inputs: unsigned.inputs.map(fields), outputs: unsigned.outputs.map(fields) }
 }
 
@@ -147,7 +147,7 @@ function spentBy(accounts: readonly Account[], { txid, index }: Input, fields: F
   const isAll = sighash === undefined || isSame(sighash, Buffer.of(ALL, 0, 0, 0))
   demand(isAll, `${name} is to be signed with another sighash than ALL`)
   const bytes = fields.get(PREVIOUS)
-  const previous = bytes && RawTx.decode(bytes)
+  const previous: ParsedTransaction | undefined = bytes && RawTx.decode(bytes)
   const isThere = previous !== undefined && txidOf(previous) === hexOf(txid)
   demand(isThere, `the PSBT has not the transaction of ${name}`)
   const output = previous.outputs[index]

@@ -21,7 +21,8 @@ import type { Horizon } from './horizon.ts'
 import { refusesDestination } from './destinations.ts'
 import { PAYMENTS_MAX } from './packs.ts'
 import { estimateFee, sign } from './sign.ts'
-import { broadcast, checkStatus, resend, usedBy } from './status.ts'
+import { broadcast, resend } from './broadcast.ts'
+import { checkStatus, usedBy } from './status.ts'
 
 const NETWORK = 'STELLAR'
 const POLL_MS = 5_000

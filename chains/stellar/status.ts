@@ -1,18 +1,15 @@
 import { extractBaseAddress, Keypair, xdr } from '@stellar/stellar-base'
 import type { Queryable } from '../../src/db/database.ts'
 import type {
-  BroadcastAnswer,
   BroadcastWithdrawal,
-  EndedTransaction,
   NonceEnd,
   PaymentStatus,
   SignedTransaction,
 } from '../../src/networks/network.ts'
 import type { NetworkFee } from '../../src/networks/moved-on-chain.ts'
 import { judgeAlone } from '../../src/networks/judge-alone.ts'
-import { NodeFailure } from '../../src/networks/node-failure.ts'
 import { NOTHING_ELSE } from '../../src/networks/one-node.ts'
-import { reasonOfFailure, refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
+import { refusedDestination, type WaitingReason } from '../../src/networks/waiting.ts'
 import { partOf } from '../kit/fee-share.ts'
 import { endedBy, mayBeMined } from '../kit/nonce-used.ts'
 import { onceForEach } from '../kit/once-for-each.ts'
@@ -20,29 +17,6 @@ import { doubtOf } from '../kit/second-word.ts'
 import { decimalOf, GAS_ASSET, placeOf, secondOf, type StellarChain } from './chain.ts'
 import { innerOf, isOurs, paymentsIn, type Place, type StellarTransaction } from './envelope.ts'
 import { HorizonRefusal, PAGE, type StellarAccount, type TransactionRecord } from './horizon.ts'
-
-/**
- * Broadcasts kept bytes, those of a shared transaction once. None is refused for good: what cannot be made any more is VOID by
- * evidence of the ledger.
- */
-export async function broadcast(
-  chain: StellarChain,
-  withdrawals: readonly BroadcastWithdrawal[],
-): Promise<BroadcastAnswer[]> {
-  await chain.horizon.root()
-  const submitted = onceForEach(
-    ({ crypto_tx_hash }: BroadcastWithdrawal) => crypto_tx_hash,
-    ({ raw_transaction }): Promise<BroadcastAnswer> =>
-      chain.horizon.submit(raw_transaction.toString('base64')).then(
-        () => ({ accepted: true }),
-        (error: unknown) => {
-          if (!(error instanceof NodeFailure)) throw error
-          return { accepted: false, reason: reasonOfFailure(error) }
-        },
-      ),
-  )
-  return Promise.all(withdrawals.map((withdrawal) => submitted(withdrawal)))
-}
 
 /** How far the transaction of each withdrawal is, each judged alone. */
 export async function checkStatus(
@@ -393,13 +367,4 @@ export async function usedBy(
     // Its time passed, and since then its number was used: both prove it.
     return isLedger(what) ? end : mayBeMined(`${end.usedBy} ended it, and not ${what}`)
   return end
-}
-
-/** Broadcasts the bytes of a completed withdrawal again. A ledger is never taken back, so there is a reason only after a lie. */
-export async function resend(chain: StellarChain, ended: EndedTransaction): Promise<void> {
-  if ((await findTransaction(chain, ended.crypto_tx_hash)) !== undefined)
-    throw new Error('the network has the transaction')
-  await chain.horizon.submit(ended.raw_transaction.toString('base64')).catch((error: unknown) => {
-    throw error instanceof HorizonRefusal ? new Error(`it can never be made: ${error.message}`) : error
-  })
 }
