@@ -19,7 +19,7 @@ export function demandFee({ feeMax, family }: SignerNetwork, fee: bigint): void 
 }
 
 /** The most digits of a transaction in hex: what is larger takes seconds to read, in which nothing else is answered. */
-export const HEX_MAX = 131_072
+const HEX_MAX = 131_072
 
 /** Throws Refused for bytes that are no text: of a list, other bytes could be checked than are signed. */
 export function requireHex(unsigned: unknown, most = HEX_MAX): void {

@@ -59,7 +59,7 @@ const FIGURES: Record<string, [is: number, most: number]> = {
   console: [sourceUnder('console/'), 10_335],
   client: [sourceUnder('client/'), 1_107],
   bench: [sourceUnder('bench/'), 1_592],
-  tests: [sum(tests), 93_857],
+  tests: [sum(tests), 93_864],
   'words in Markdown': [pages.reduce((words, page) => words + page.words, 0), 60_150],
   'longest page, measurements apart': [
     Math.max(...pages.filter(({ file }) => file !== MEASUREMENTS).map(({ words }) => words)),
