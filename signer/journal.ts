@@ -4,6 +4,7 @@ import type { Server } from 'node:net'
 import { dirname } from 'node:path'
 import type { Hex } from 'viem'
 import { millisOfId } from '../src/db/ids.ts'
+import { SIGNED_WITH_NONCE } from '../src/networks/waiting.ts'
 import type { SignerConfig } from './config.ts'
 import type {
   DestinationLine,
@@ -239,12 +240,12 @@ export class Journal {
     if (line.kind === 'OPEN' || line.kind === 'DESTINATION') return undefined
     if (line.kind === 'ALLOW') {
       const signed = line.transfer_ids.find((id) => this.#transfers.has(id))
-      return signed && this.#signedAs(signed)
+      return signed && this.signedAs(signed)
     }
     const before = line.kind === 'FILL' ? undefined : this.#transfers.get(line.transfer_id)
     const isOther =
       before?.kind === 'SIGN' && (before.nonce !== line.nonce || walletKey(before) !== walletKey(line))
-    if (isOther) return this.#signedAs(before.transfer_id)
+    if (isOther) return this.signedAs(before.transfer_id)
     if (line.kind === 'VOID')
       return before === undefined
         ? `transfer ${line.transfer_id} was not signed on this journal: 'bursar signer allow' allows it`
@@ -255,9 +256,10 @@ export class Journal {
     return isItsPayment ? undefined : `transfer ${line.transfer_id} was signed with another amount`
   }
 
-  #signedAs(transferId: string): string {
+  /** What a transfer was signed with, which must be on record. */
+  signedAs(transferId: string): string {
     const { nonce, wallet } = this.#transfers.get(transferId)!
-    return `transfer ${transferId} was signed with nonce ${nonce} of ${wallet}`
+    return `transfer ${transferId} ${SIGNED_WITH_NONCE} ${nonce} of ${wallet}`
   }
 
   #conflictOfNonce(line: NonceLine): string | undefined {

@@ -161,10 +161,7 @@ export function foresee(
       requireInJournal(journal, payment, accepted.id)
       const before = journal.signedFor(accepted.id)
       const isAgain = before !== undefined && network.family.placesStay === true
-      demand(
-        before === undefined || isAgain,
-        `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`,
-      )
+      if (before !== undefined && !isAgain) throw new Refused(journal.signedAs(accepted.id))
       const own: Foreseen = {
         network: payment.network,
         asset: accepted.asset,

@@ -1,5 +1,5 @@
 import type { Database } from '../../src/db/database.ts'
-import { told } from '../kit/remote-signer.ts'
+import { checkBy } from '../kit/remote-signer.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { NetworkStatus } from '../../src/networks/wallet-status.ts'
 import { decimalOf, minorOf } from './amounts.ts'
@@ -60,10 +60,7 @@ export function bitcoinAdapter(
       // A person is asked to sign again by 'bursar psbt replace' alone.
       ...(wallet.signing !== 'psbt' && { stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
     }),
-    ...(signer !== undefined && {
-      checkWithSigner: async (tx, evidence) =>
-        signer.client.check(network, await told(tx, network, evidence)),
-    }),
+    ...(signer !== undefined && { checkWithSigner: checkBy(signer.client, network) }),
     readHash: (text) => (/^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined),
     claimTransaction: (from, withdrawal, hash) => claimTransaction(from, wallet, withdrawal, hash),
     resend: (ended) => resend(wallet, ended),

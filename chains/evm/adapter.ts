@@ -27,7 +27,7 @@ import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
 import { refill } from './refill.ts'
 import { refusesDestination } from './refusals.ts'
-import { askSigner, told, type DepositPlace } from '../kit/remote-signer.ts'
+import { askSigner, checkBy, type DepositPlace } from '../kit/remote-signer.ts'
 import { askedBytes, remoteMover } from './asked-bytes.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
@@ -117,7 +117,7 @@ function adapterOn(chain: EvmChain, config: EvmConfig, db: Database): NetworkAda
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     ...(signer !== undefined && {
-      checkWithSigner: async (tx, evidence) => signer.check(network, await told(tx, network, evidence)),
+      checkWithSigner: checkBy(signer, network),
       // In the order of the nonces: the journal has no gaps.
       askSigner: async (from, asked) => {
         const nonceOf = (one: AskedWithdrawal) => parse(one.raw_transaction).nonce

@@ -192,11 +192,14 @@ async function journalHeads(db: Queryable, network: string): Promise<string[]> {
   return rows.map(({ head }) => head)
 }
 
-/** What the signer is told of payments: it refuses them where its journal never had one of the heads. */
-export async function told(db: Queryable, network: string, evidence: readonly SigningEvidence[]) {
-  const journal_heads = await journalHeads(db, network)
-  return evidence.map((own) => ({ ...own, journal_heads }))
-}
+/** Asks why the signer would refuse payments (`Payer.checkWithSigner`): it does where its journal never had one of the heads. */
+export const checkBy =
+  (signer: AskedSigner, network: string) =>
+  async (db: Queryable, evidence: readonly SigningEvidence[]): Promise<(string | null)[]> => {
+    const journal_heads = await journalHeads(db, network)
+    const told = evidence.map((own) => ({ ...own, journal_heads }))
+    return signer.check(network, told)
+  }
 
 /** What a family says of the bytes that a signer is asked for. */
 export interface AskedBytes {

@@ -9,7 +9,7 @@ import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { SweepWorthConfig } from '../../src/networks/sweep-worth.ts'
 import { addressGiver } from './asked-addresses.ts'
 import { askFor, remoteDepositKeys } from './asked-bytes.ts'
-import { told } from '../kit/remote-signer.ts'
+import { checkBy } from '../kit/remote-signer.ts'
 import { collectingFailures } from '../kit/sweeps.ts'
 import { chainFacts, GAS_ASSET, mintsOf, NETWORK, solanaSweepWorth, type SolanaChain } from './chain.ts'
 import { scanBlocks, verifyDeposits } from './deposit-checks.ts'
@@ -99,7 +99,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     comparesFees: true,
     ...(signer !== undefined && {
-      checkWithSigner: async (tx, evidence) => signer.check(NETWORK, await told(tx, NETWORK, evidence)),
+      checkWithSigner: checkBy(signer, NETWORK),
       askSigner: (from, asked) => askFor(from, signer, asked),
     }),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),

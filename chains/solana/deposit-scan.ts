@@ -1,4 +1,3 @@
-import { walletsOf } from './lanes.ts'
 import type { Address } from '@solana/addresses'
 import type { Database, Queryable } from '../../src/db/database.ts'
 import { selectPayees } from '../../src/networks/network-transactions.ts'
@@ -9,6 +8,7 @@ import { GAS_ASSET, NETWORK, offChain, type Facts, type SolanaChain } from './ch
 import { keepHeld, placesAmong, readStale, type Held, type Place } from './deposit-accounts.ts'
 import { blocksAfter, type Balances, type MadeTransaction } from './node.ts'
 import { parseSigned } from './transaction.ts'
+import { walletsOf } from './lanes.ts'
 
 /**
  * Reads the finalized blocks one after the other, and in them what deposit addresses have got: what that costs does not grow with

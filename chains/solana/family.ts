@@ -78,6 +78,7 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
     },
     open: (field, key) => naming(field, () => signerOfKey(key)),
   })
+  const formerWallets = formerOf(section, hotWallet.address)
   const depositKey =
     deposit_key &&
     depositKeyOf(await given.secret('deposit_key', deposit_key), signs, section.signer !== undefined)
@@ -88,7 +89,7 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
         verifyRpcUrl,
         verifyQuorum: section.verify_quorum,
         hotWallet,
-        formerWallets: formerOf(section, hotWallet.address),
+        formerWallets,
         feeCeiling: fee_ceiling,
         feeFloor: fee_floor,
         lanes: section.lanes,
@@ -117,7 +118,6 @@ async function connect(opening: Opening, section: SolanaSection): Promise<Connec
         foreignWallets: {
           async find() {
             const used = await usedLanes(db)
-            const formerWallets = formerOf(section, hotWallet.address)
             const own = nonceAccounts({ hotWallet, formerWallets, lanes: 0 }).map(({ account }) => account)
             return used.filter((account) => !own.includes(account)).slice(0, 1)
           },

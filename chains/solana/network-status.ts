@@ -30,9 +30,10 @@ export async function status(db: Database, chain: SolanaChain): Promise<NetworkS
   const atAddresses = await sumsAtAddresses(db, chain)
   const wallets = walletsOf(chain)
   const lanes = nonceAccounts(chain)
-  const placesOf = (wallet: Address) =>
-    assetsOf(tokens).map((asset) => ({ asset, account: accountOf(tokens, wallet, asset)! }))
-  const named = [...wallets.flatMap(placesOf), ...lanes].map(({ account }) => account)
+  const places = wallets.flatMap((wallet) =>
+    assetsOf(tokens).map((asset) => ({ wallet, asset, account: accountOf(tokens, wallet, asset)! })),
+  )
+  const named = [...places, ...lanes].map(({ account }) => account)
   const accounts = await readAccounts(chain.rpc, named)
   const rentsOf = (owner: Address) =>
     sum(
@@ -45,7 +46,7 @@ export async function status(db: Database, chain: SolanaChain): Promise<NetworkS
   const amounts = (of: readonly Address[], more: (asset: string) => bigint) =>
     Object.fromEntries(
       assetsOf(tokens).map((asset) => {
-        const own = of.flatMap(placesOf).filter((place) => place.asset === asset)
+        const own = places.filter((place) => place.asset === asset && of.includes(place.wallet))
         return [asset, offChain(asset, sum(own.map((place) => unitsIn(place, accounts))) + more(asset))]
       }),
     )

@@ -81,8 +81,8 @@ export async function claimTransaction(
 
 /**
  * What one of the platform's own transactions has moved, for an operator: by the balances of the hot wallet and former ones,
- * of their token accounts and nonce accounts. A lane that it used signs again. Throws an Error where the transaction is known, is not
- * finalized, moves nothing of the hot wallet, or has the nonce of a stored transaction that has not ended.
+ * of their token accounts and nonce accounts. A lane that it used signs again. Throws an Error where the transaction is known, is
+ * not finalized, moves nothing of these wallets, or has the nonce of a stored transaction that has not ended.
  */
 export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string): Promise<MovedOnChain> {
   const facts = await chain.facts()

@@ -2,7 +2,7 @@ import type { Database } from '../../src/db/database.ts'
 import type { NetworkAdapter } from '../../src/networks/network.ts'
 import type { NetworkStatus } from '../../src/networks/wallet-status.ts'
 import { behindOf, type NodeLook } from '../kit/nodes.ts'
-import { askSigner, told } from '../kit/remote-signer.ts'
+import { askSigner, checkBy } from '../kit/remote-signer.ts'
 import { askedBytes } from './asked-bytes.ts'
 import {
   balanceOf,
@@ -51,7 +51,7 @@ export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdap
     checkStatus: (withdrawals) => checkStatus(db, chain, withdrawals),
     usedBy: (withdrawal, what) => usedBy(db, chain, withdrawal, what),
     ...(signer !== undefined && {
-      checkWithSigner: async (tx, evidence) => signer.check(NETWORK, await told(tx, NETWORK, evidence)),
+      checkWithSigner: checkBy(signer, NETWORK),
       async askSigner(from, asked) {
         const answers = await askSigner(from, { network: NETWORK, signer, bytes: askedBytes(chain) }, asked)
         return asked.map((one) => answers.get(one)!)

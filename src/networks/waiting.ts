@@ -45,3 +45,6 @@ export const refusedDestination = (
   { destination_address }: { destination_address: string },
   message: string,
 ) => ({ status_details: { invalid_destination_address: { message, destination_address } } })
+
+/** In what a signer process says of a transfer that its journal has. */
+export const SIGNED_WITH_NONCE = 'was signed with nonce'

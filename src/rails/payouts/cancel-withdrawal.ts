@@ -1,5 +1,6 @@
 import { Refusal } from '../../contract/refusal.ts'
 import type { Database, Transaction } from '../../db/database.ts'
+import { SIGNED_WITH_NONCE } from '../../networks/waiting.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
 import { findWithdrawal, holdWithdrawal } from './hold-withdrawal.ts'
 import type { HeldWithdrawal } from './claimed-withdrawals.ts'
@@ -21,9 +22,6 @@ export interface CancelledWithdrawal {
   /** False when it was cancelled before: then nothing changed. */
   changed: boolean
 }
-
-/** In what a signer process says of a transfer that its journal has. */
-const SIGNED_BY_SIGNER = 'was signed with nonce'
 
 /** The withdrawal cannot be cancelled: it is signed, may be, or has ended. */
 export class NotCancellable extends Refusal {
@@ -83,7 +81,7 @@ async function cancel(
   if (state !== 'HELD' || crypto_tx_hash !== null || raw_transaction !== null)
     throw new NotCancellable(transfer_id, status, 'is signed: it may be paid already')
   // A restored database has forgotten what was signed.
-  if (waiting_code === 'UNKNOWN_SPENDS' || waiting_detail?.includes(SIGNED_BY_SIGNER) === true)
+  if (waiting_code === 'UNKNOWN_SPENDS' || waiting_detail?.includes(SIGNED_WITH_NONCE) === true)
     throw new NotCancellable(transfer_id, status, 'may be paid already, by a payment that is not on record')
   const transfer = { status: 'FAILED', secondary_status: CANCELLED_BY[canceller] } as const
   await record(tx, customer_id, [{ withdrawal, state: 'DONE', transfer }], {
