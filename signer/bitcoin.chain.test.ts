@@ -483,12 +483,19 @@ describe.each(FAMILY)('$network behind the signer', ({ network, asset, program, 
       expect(answer).toHaveProperty('signed')
       if ('signed' in answer) await bursar.call('sendrawtransaction', answer.signed.slice(2))
       await toTheEnd()
-      // Nothing else is signed until an operator has looked at it, as first_height says: the database has no record of it.
-      await service.owner.query(
-        `insert into acknowledged_transactions (network, crypto_tx_hash, id, acknowledged_at)
-         select $1, crypto_tx_hash, id, now() from transfers where id = $2`,
-        [network, made.id],
+      // Nothing else is signed until an operator has looked at it: the withdrawal is not posted once more.
+      const { rows: paid } = await service.db.query<{ crypto_tx_hash: string }>(
+        'select crypto_tx_hash from transfers where id = $1',
+        [made.id],
       )
+      const { crypto_tx_hash } = paid[0]!
+      await acknowledgeTransaction(service.db, adapterOf(), network, crypto_tx_hash, { origin: TEST_ORIGIN })
+      const { rows: posted } = await service.db.query(
+        `select e.account, e.amount from acknowledged_transactions a join entries e on e.transfer_id = a.id
+         where a.crypto_tx_hash = $1`,
+        [crypto_tx_hash],
+      )
+      expect(posted).toEqual([])
     })
 
     test('a wallet with keys, or that watches another key, is not the signer’s', async () => {

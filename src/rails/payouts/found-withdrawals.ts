@@ -1,9 +1,9 @@
 import type { Database, Queryable, Transaction } from '../../db/database.ts'
 import { findOwner } from '../../money/records/transfer-owner.ts'
-import { PLATFORM_ID } from '../../db/ids.ts'
 import type { PaidWithdrawal, PayoutNetwork, SignedTransaction, Withdrawal } from '../../networks/network.ts'
 import { beginOutgoing, SELECT_WITHDRAWAL, withCanonicalAddress } from './claimed-withdrawals.ts'
 import { PAYOUT_TYPES } from '../../contract/payout-sql.ts'
+import { COMPLETED_BY } from './withdrawal-reader.ts'
 import {
   type OutgoingState,
   keepReplaced,
@@ -110,17 +110,8 @@ export async function findPayee(
     select customer_id, transfer_id, crypto_tx_index from outgoing_transfers where network = $1 and crypto_tx_hash = $2
     union
     select customer_id, transfer_id, null from replaced_transactions where crypto_tx_hash = $2
-    union
-    select t.*
-    from customers c
-    cross join lateral (
-      select customer_id, id, crypto_tx_index from transfers
-      where customer_id = c.id and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}
-    ) t
-    union
-    select customer_id, id, crypto_tx_index from transfers
-    where customer_id = $3 and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}`,
-    [network, crypto_tx_hash, PLATFORM_ID],
+    union ${COMPLETED_BY}`,
+    [network, crypto_tx_hash],
   )
   for (const { customer_id, transfer_id: id, crypto_tx_index: index } of taken) {
     if (id === transfer_id) continue

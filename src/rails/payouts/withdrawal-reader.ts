@@ -1,3 +1,4 @@
+import { PAYOUT_TYPES } from '../../contract/payout-sql.ts'
 import { ifAllAnswer, type Queryable, type Transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import type { PayoutNetwork } from '../../networks/network.ts'
@@ -57,6 +58,18 @@ async function unsigned(tx: Transaction, network: PayoutNetwork): Promise<Unsign
   return found?.rows
 }
 
+/** By output, the payouts that the transaction $2 has completed: their own, or another in its place. */
+export const COMPLETED_BY = `
+    select t.*
+    from customers c
+    cross join lateral (
+      select customer_id, id as transfer_id, crypto_tx_index from transfers
+      where customer_id = c.id and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}
+    ) t
+    union
+    select customer_id, id, crypto_tx_index from transfers
+    where customer_id = '${PLATFORM_ID}' and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}`
+
 async function paidBy(
   db: Queryable,
   network: PayoutNetwork,
@@ -65,11 +78,17 @@ async function paidBy(
 ): Promise<PaidByTransaction[]> {
   const { rows } = await db.query<PaidByTransaction>(
     `
-    select b.transfer_id, coalesce(b.crypto_tx_index, t.crypto_tx_index) as crypto_tx_index, t.amount, t.destination_address
-    from outgoing_transfers b
-    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = $1 and b.crypto_tx_hash = $2 ${customerIds === undefined ? '' : 'and b.customer_id = any ($3)'}
-    order by b.crypto_tx_index::int`,
+    select p.*
+    from (
+      select distinct t.id as transfer_id, coalesce(b.crypto_tx_index, t.crypto_tx_index) as crypto_tx_index, t.amount,
+             t.destination_address
+      from (
+        select customer_id, transfer_id, crypto_tx_index from outgoing_transfers
+        where network = $1 and crypto_tx_hash = $2 ${customerIds === undefined ? `union ${COMPLETED_BY}` : 'and customer_id = any ($3)'}
+      ) b
+      join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+    ) p
+    order by p.crypto_tx_index::int`,
     [network, hash, ...(customerIds === undefined ? [] : [customerIds])],
   )
   return rows
