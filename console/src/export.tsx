@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { get, send } from './api.ts'
-import { csvOf } from './csv.ts'
+import { csvOf } from '../../src/contract/csv.ts'
 import { filterOf } from './list.tsx'
 import type { Page } from './records.ts'
 import { may } from './session.ts'

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { csvOf, textCell } from '../src/csv.ts'
+import { csvOf, textCell } from '../../src/contract/csv.ts'
 import { anyText } from '../../test/any-text.ts'
 import { runs } from '../../test/seed.ts'
 

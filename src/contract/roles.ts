@@ -71,6 +71,7 @@ const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
   'policy:read_policy': 'READ',
   'policy:write_policy': 'ADMINISTER',
   'transfer:read_transfer_limit': 'READ',
+  'reports:read_report': 'READ',
   'sandbox:write_sandbox': 'PROGRAM',
   'operators:read_session': 'READ',
   'operators:delete_session': 'SIGN_IN',

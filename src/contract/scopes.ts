@@ -75,6 +75,7 @@ export const SCOPES = [
   'policy:read_policy',
   'policy:write_policy',
   'transfer:read_transfer_limit',
+  'reports:read_report',
   'sandbox:write_sandbox',
   ...SCOPES_WITHOUT_OPERATIONS,
 ] as const

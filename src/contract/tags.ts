@@ -6,6 +6,7 @@ export const TAGS = {
   Conversions: 'Conversions between USD and stablecoins, one to one.',
   Orchestrations: 'Automated movements from a source to a destination, and the rules that start them.',
   Statements: 'Monthly statements of the rewards that a customer earned.',
+  Reports: 'What the ledger says of a time, for whoever keeps the books.',
   'Events and Webhooks': 'Changes of status, and the endpoints that are told of them.',
   Identities: 'Persons and institutions.',
   Accounts: 'Accounts of identities, with members and profiles.',

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type {
   FastifyInstance,
   FastifyReply,
@@ -156,10 +157,15 @@ function handlerOf(
     parameters !== undefined && 'page_cursor' in parameters.properties
       ? wholePages(app, answered as TObject, url, (schema) => shared(app, schema))
       : undefined
-  const performFor = (request: FastifyRequest, reply: FastifyReply, query: unknown) => {
+  const performFor = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    query: unknown,
+    performed = operation,
+  ) => {
     // oxlint-disable-next-line typescript/no-useless-default-assignment -- a public operation has no caller
     const { params, body, caller = NOBODY } = request
-    return perform(operation, {
+    return perform(performed, {
       params,
       query,
       body,
@@ -178,9 +184,20 @@ function handlerOf(
       asker: reply.raw,
     } as never)
   }
-  if (pages === undefined)
-    return (request, reply) => requests.run(request, () => performFor(request, reply, request.query), late)
+  const answerInForm = async (form: Form, request: FastifyRequest, reply: FastifyReply) => {
+    const [type, run] = form
+    const work = async () => {
+      await turns.lists.takeUntilAnswered(request.caller.customerId, reply.raw)
+      return performFor(request, reply, request.query, { ...operation, run })
+    }
+    const lines = (await requests.run(request, work, late)) as AsyncIterable<string>
+    return reply.header('vary', 'accept').type(`${type}; charset=utf-8`).send(Readable.from(lines))
+  }
   return (request, reply) => {
+    const form = formOf(operation, request.headers.accept)
+    if (form !== undefined) return answerInForm(form, request, reply)
+    if (pages === undefined)
+      return requests.run(request, () => performFor(request, reply, request.query), late)
     const run = (query: unknown, before?: () => Promise<void>) =>
       requests.run(
         request,
@@ -192,6 +209,15 @@ function handlerOf(
       )
     return answerPage(pages, { request, reply, turns, run })
   }
+}
+
+type Form = [type: string, run: Operation['run']]
+
+/** The form that a client accepts before JSON; undefined: JSON. */
+function formOf({ forms = {} }: Operation, accept = ''): Form | undefined {
+  const types = accept.split(',').map((range) => range.split(';')[0]!.trim().toLowerCase())
+  const type = types.find((type) => type === 'application/json' || type in forms)
+  return type === undefined || forms[type] === undefined ? undefined : [type, forms[type]]
 }
 
 /** Answers the page of a list: in one part, or as a stream of its parts. */

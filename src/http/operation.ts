@@ -63,6 +63,8 @@ export interface Definition<C, P, Q, B, R> {
   /** Example requests for the API reference, which work unchanged on the demo data. */
   example?: Example<P, Q, B>
   reply: R
+  /** Other forms of the answer, by media type, streamed to whom `Accept`s it: `text/csv`. */
+  forms?: Record<string, (request: Request<P, Q, B> & C) => Promise<AsyncIterable<string>>>
   /** The headers of the answer that the operation adds. */
   replyHeaders?: TObject
   /** Problems in addition to those that every operation can answer. */
@@ -82,7 +84,11 @@ export interface Definition<C, P, Q, B, R> {
 }
 
 /** An operation as the app mounts it. It is data, so that a test can iterate over all operations. */
-export type Operation = Omit<Definition<unknown, TObject, TObject, TObject, TSchema>, 'run' | 'example'> & {
+export type Operation = Omit<
+  Definition<unknown, TObject, TObject, TObject, TSchema>,
+  'run' | 'example' | 'forms'
+> & {
   example?: { params?: object; query?: object; bodies?: Record<string, unknown> }
+  forms?: Record<string, (request: never) => Promise<AsyncIterable<string>>>
   run: (request: never) => Promise<unknown>
 }

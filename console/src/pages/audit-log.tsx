@@ -1,4 +1,4 @@
-import { textCell } from '../csv.ts'
+import { textCell } from '../../../src/contract/csv.ts'
 import { Export } from '../export.tsx'
 import { inWords } from '../format.ts'
 import { Choice, createdAt, filterOf, Period, TextFilter, useList, type Column } from '../list.tsx'

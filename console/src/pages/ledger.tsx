@@ -1,5 +1,5 @@
 import { get } from '../api.ts'
-import { csvOf, textCell } from '../csv.ts'
+import { csvOf, textCell } from '../../../src/contract/csv.ts'
 import { fileOf, save } from '../export.tsx'
 import { inWords } from '../format.ts'
 import { createdAt, Filters, Period, Table, type Column } from '../list.tsx'

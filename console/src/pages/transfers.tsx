@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { get } from '../api.ts'
-import { textCell } from '../csv.ts'
+import { textCell } from '../../../src/contract/csv.ts'
 import { Export, readerOf } from '../export.tsx'
 import { inWords, signed, sumOf } from '../format.ts'
 import { Choice, createdAt, filterOf, Filters, Paged, Period, Table, TextFilter, useList } from '../list.tsx'

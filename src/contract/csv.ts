@@ -21,6 +21,24 @@ export function textCell(text: string | undefined): string {
   return `"${kept.replaceAll('"', '""')}"`
 }
 
+const lineOf = (cells: readonly string[]) => `${cells.join(',')}\r\n`
+
 /** The file of these rows, each of cells. */
-export const csvOf = (rows: readonly (readonly string[])[]): string =>
-  `\ufeff${rows.map((cells) => `${cells.join(',')}\r\n`).join('')}`
+export const csvOf = (rows: readonly (readonly string[])[]): string => `\ufeff${rows.map(lineOf).join('')}`
+
+/** A file of these columns, a part at a time. `numbers` are the columns whose cells are numbers, all others are text. */
+export async function* csvIn<Row extends object>(
+  columns: readonly string[],
+  parts: AsyncIterable<readonly Row[]>,
+  numbers: readonly string[] = [],
+): AsyncGenerator<string> {
+  yield csvOf([columns])
+  for await (const rows of parts)
+    yield rows.map((row) => lineOf(columns.map((name) => cellOf(row, name, numbers.includes(name))))).join('')
+}
+
+function cellOf(row: object, name: string, isNumber: boolean): string {
+  const value = (row as Record<string, unknown>)[name]
+  const text = value === undefined || value === null ? '' : String(value)
+  return isNumber ? text : textCell(text)
+}
