@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { consoleOf, ownProcess } from './own-process.ts'
 
 /** The output of the commands: text for people, JSON for programs. */
@@ -5,6 +6,12 @@ import { consoleOf, ownProcess } from './own-process.ts'
 /** Prints a string as text for people, and any other value as one line of JSON for programs. */
 export function print(value: unknown): void {
   consoleOf().log(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** Prints a part of a file as it is, and waits for a slow reader. */
+export async function printPart(text: string): Promise<void> {
+  const { stdout } = ownProcess()
+  if (!stdout.write(text)) await once(stdout, 'drain')
 }
 
 /** Width of a terminal that does not report its own. */

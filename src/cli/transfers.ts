@@ -1,7 +1,4 @@
-import { InvalidArgumentError, type Command } from 'commander'
-import { momentAt, type Moment } from '../db/ids.ts'
-import { EVER, microsOf, microsToTimestamp } from '../http/time-bounds.ts'
-import { readLedgerBalances } from '../money/ledger/account-balances.ts'
+import type { Command } from 'commander'
 import { readTransfer, TransferStatus, TransferType, type Transfer } from '../money/ledger/transfer.ts'
 import { listCustomerBalances } from '../resources/profiles/list-balances.ts'
 import { selectLedgerEntries, selectPayout } from '../resources/transfers/transfer-history.ts'
@@ -10,7 +7,6 @@ import { listTransfers } from '../resources/transfers/list-transfers.ts'
 import { COMMON, uuid, wholeNumber } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
 import { group } from './define.ts'
-import { tableOf } from './table.ts'
 
 interface TransferPage {
   items: Transfer[]
@@ -28,9 +24,6 @@ const WORDS = {
   '--ref-id <ref_id>': ['the transfer with this ref_id'],
   '--limit <number>': [`most transfers (1 to ${LIST_MAX}, default: ${LISTED})`, wholeNumber(1, LIST_MAX)],
   '--profile <id>': ['only of this profile', uuid],
-  '--from <time>': ['beginning of the time, such as 2026-01-01 (default: all time)', moment],
-  '--to <time>': ['its end, not included (default: now)', moment],
-  '--at <time>': ['balances at this moment: as --to', moment],
 } as const
 
 /** What the API shows a customer, for operators without its credentials. */
@@ -81,30 +74,4 @@ export function transferCommands(program: Command): void {
       columns: ['profile_id', 'nickname', 'asset', '>available'],
     },
   )
-  const accounts = 'the accounts of the ledger: of the platform, and of all profiles'
-  group(program, ['ledger', accounts], inDatabase, WORDS).command(
-    'balances [--from <time>] [--to <time>] [--at <time>] [--customer <id>]',
-    {
-      about:
-        'opening, debit, credit and closing of each account, and their sums; negative: what the platform has. Reads every entry',
-      async run({ allParts }, { from = momentOf(EVER.from), at = momentOf(EVER.to), to = at, customer }) {
-        return readLedgerBalances(await allParts(), { from, to }, customer)
-      },
-      says({ from, to, items, sums }) {
-        const columns = ['account', 'asset', '>opening', '>debit', '>credit', '>closing'] as const
-        return `From ${from} to before ${to}\n${tableOf([...items, ...sums], columns, undefined)}`
-      },
-    },
-  )
-}
-
-const momentOf = (micros: number) => momentAt(microsToTimestamp(micros))
-
-/** Reads a day, which begins at 00:00 UTC, or an RFC 3339 time. */
-function moment(text: string): Moment {
-  try {
-    return momentOf(microsOf(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text, 'it').floor)
-  } catch {
-    throw new InvalidArgumentError('must be a day, such as 2026-01-31, or an RFC 3339 time.')
-  }
 }

@@ -8,6 +8,7 @@ const VERBS_OF = {
   approval: ['approve', 'create', 'expire', 'reject', 'use'],
   approver: ['add', 'revoke'],
   customer: ['create', 'disable', 'enable', 'freeze', 'set_limit', 'unfreeze'],
+  day: ['close'],
   deployment: ['advance_clock', 'change_issuer', 'migrate'],
   deposit_address: ['create'],
   destination_address: ['approve', 'create', 'reject', 'update'],

@@ -46,20 +46,52 @@ export async function readHorizon(db: Queryable): Promise<Horizon> {
   return { ...earlier, readAt: own.readAt.micros < others.readAt.micros ? own.readAt : others.readAt }
 }
 
+/** Whether a session may have a transaction under way that inserts records. */
+const MAY_INSERT = `backend_type = 'client backend' and application_name <> $1
+               and not (application_name = any ($3::text[]) and backend_xid is null)`
+
+/**
+ * Names the transactions under way, on the node and on the coordinator, by their sessions and beginnings. Once none of them is
+ * under way any more, everything has ended that began before the call, whatever the clock did. Throws `HorizonUnknown`.
+ */
+export async function readUnderWay(db: Queryable): Promise<string[]> {
+  const nodes = [db, coordinatorOf(db)].filter((node) => node !== undefined)
+  const found = await inOrder(
+    nodes.map((node, index) =>
+      selectSessions<{ names: string[] | null }>(node, {
+        name: 'read transactions under way',
+        columns: `array_agg($4 || pid || ' ' || xact_start) filter (where xact_start is not null and pid <> pg_backend_pid()
+               and ${MAY_INSERT}) as names`,
+        values: [`${index} `],
+      }),
+    ),
+  )
+  return found.flatMap(({ names }) => names ?? [])
+}
+
 async function horizonOfNode(db: Queryable): Promise<Horizon> {
-  const { rows } = await db.query<{
-    horizon: string
-    now: string
-    untracked: boolean | null
-    hidden: string | null
-    standby: boolean
-  }>({
+  const { horizon, now } = await selectSessions<{ horizon: string; now: string }>(db, {
     name: 'read horizon',
+    columns: `least(now(), min(xact_start) filter (where ${MAY_INSERT})) as horizon, now() as now`,
+  })
+  return { ...momentAt(horizon), readAt: momentAt(now) }
+}
+
+/** Selects from the sessions of this database. Throws `HorizonUnknown` where it cannot see all of them. */
+async function selectSessions<Row extends object>(
+  db: Queryable,
+  { name, columns, values = [] }: { name: string; columns: string; values?: string[] },
+): Promise<Row> {
+  const { rows } = await db.query<
+    Row & {
+      untracked: boolean | null
+      hidden: string | null
+      standby: boolean
+    }
+  >({
+    name,
     text: `
-      select least(now(), min(xact_start) filter (where
-               backend_type = 'client backend' and application_name <> $1
-               and not (application_name = any ($3::text[]) and backend_xid is null))) as horizon,
-             now() as now,
+      select ${columns},
              bool_or(state = 'disabled') as untracked,
              -- Sessions that a role may not see have no backend_start.
              min(usename) filter (where backend_start is null and application_name = $2
@@ -67,9 +99,9 @@ async function horizonOfNode(db: Queryable): Promise<Horizon> {
              pg_is_in_recovery() as standby
       from pg_stat_activity
       where datname = current_database()`,
-    values: [READER, WRITER, OTHER_READERS],
+    values: [READER, WRITER, OTHER_READERS, ...values],
   })
-  const { horizon, now, untracked, hidden, standby } = rows[0]!
+  const { untracked, hidden, standby } = rows[0]!
   if (standby)
     throw new HorizonUnknown('the database is a standby, which does not know the transactions under way')
   if (untracked === true) throw new HorizonUnknown('track_activities is off in PostgreSQL: it must be on')
@@ -77,5 +109,5 @@ async function horizonOfNode(db: Queryable): Promise<Horizon> {
     throw new HorizonUnknown(
       `the database role ${hidden} runs Bursar too, and its transactions cannot be seen: use one role, or grant pg_read_all_stats`,
     )
-  return { ...momentAt(horizon), readAt: momentAt(now) }
+  return rows[0]!
 }

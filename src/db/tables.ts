@@ -66,7 +66,10 @@ const TABLES = {
     'insert',
     'nickname bookmarked travelrule_metadata status approved_at rejected_at updated_at sealed_at mac',
   ),
+  // A day is closed once: its digest is set with its sums.
+  closed_days: table('EVERYWHERE', 'insert', 'digest closed_at'),
   credited_deposits: table('CUSTOMER', 'insert'),
+  day_sums: table('CUSTOMER', 'insert'),
   decided_orchestrations: table('CUSTOMER', 'insert'),
   customer_fee_checks: table('CUSTOMER', 'insert', 'counted_from'),
   // A freeze that has ended stays, with the MAC of its end.

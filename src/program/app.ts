@@ -14,6 +14,8 @@ import { FIAT_DEPOSIT_INSTRUCTIONS_OPERATIONS } from '../resources/fiat-deposit-
 import { decideIdentity } from '../resources/identities/decide-identity.ts'
 import { IDENTITY_OPERATIONS } from '../resources/identities/operations.ts'
 import { MARKET_OPERATIONS } from '../resources/markets/operations.ts'
+import { listRecordedWires } from '../resources/reports/list-wires.ts'
+import { REPORT_OPERATIONS } from '../resources/reports/operations.ts'
 import { OPERATOR_WORK } from '../resources/operators/operations.ts'
 import { ORCHESTRATION_OPERATIONS } from '../resources/orchestrations/operations.ts'
 import { POLICY_OPERATIONS } from '../resources/policy/operations.ts'
@@ -41,6 +43,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...FIAT_DEPOSIT_INSTRUCTIONS_OPERATIONS,
   ...CATALOGUE_OPERATIONS,
   ...SEARCH_OPERATIONS,
+  ...REPORT_OPERATIONS,
   ...EVENT_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...POLICY_OPERATIONS,
@@ -55,6 +58,7 @@ export const OPERATIONS: readonly Operation[] = [
  */
 export const OPERATOR_OPERATIONS: readonly Operation[] = [
   ...OPERATOR_WORK,
+  listRecordedWires,
   decideIdentity,
   decideAccount,
   payGenerated,

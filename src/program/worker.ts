@@ -30,6 +30,7 @@ import type { Step } from '../rails/payouts/next-step.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 import { traceSteps } from '../rails/payouts/trace-steps.ts'
 import { attempts, backingOff, every, repeatUntil, resting, type Attempts, type Round } from './repeat.ts'
+import { Closing } from '../money/books/closing.ts'
 import { sweepDepositAddresses } from '../rails/treasury/sweep-deposit-addresses.ts'
 import { postRefills } from '../rails/treasury/refills.ts'
 import { watchNetworkFees } from '../rails/treasury/watch-network-fees.ts'
@@ -136,6 +137,7 @@ function roundsOf(shared: Shared): Round[] {
   const everyNetwork: [PayoutNetwork, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
   const suspicions: Suspicions = new Map()
+  const closing = new Closing(db)
   const seen: Seen = (...found) => meter?.walletsSeen(...found)
   const canSweep = (group: Networks) => [...group.values()].some((adapter) => adapter.sweep !== undefined)
   return [
@@ -166,6 +168,17 @@ function roundsOf(shared: Shared): Round[] {
         if (done.length > 0) log.info({ done }, 'weekly partitions')
         if (postponed.length === 0) return HOUR_MS
         log.info({ tables: postponed }, 'weekly partitions: the tables were in use, trying again in a minute')
+      },
+    ),
+    // The days that have ended are closed, one after the other.
+    every(
+      shared,
+      'closing',
+      MINUTE_MS,
+      () => closing.round(),
+      (closed) => {
+        for (const { day, digest } of closed) log.info({ day, digest }, 'closed a day of the ledger')
+        return closed.length > 0 ? SECOND_MS : undefined
       },
     ),
     // Records the freezes that were placed while the platform's audit log was unreachable.

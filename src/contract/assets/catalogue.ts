@@ -191,6 +191,12 @@ export const ASSETS: readonly Asset[] = [
   }),
 ]
 
+/** The assets that are worth a dollar each. */
+export const DOLLARS: readonly string[] = [
+  'USD',
+  ...ASSETS.flatMap((asset) => (asset.platformStablecoin ? [asset.symbol] : [])),
+]
+
 // A Map, not an object: a lookup must not find properties that every object inherits.
 const ASSET_BY_SYMBOL: ReadonlyMap<string, Asset> = new Map(ASSETS.map((asset) => [asset.symbol, asset]))
 

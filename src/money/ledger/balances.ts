@@ -52,6 +52,8 @@ export type ReadBeside = (tx: Transaction, values: string[]) => Promise<BesideBa
 export const CLOCK_AND_OUTDATED = `
   select 'CLOCK' as kind, null as subject, null as detail, clock_timestamp() as now, null as mac
   union all
+  select 'CLOSED', null, null, max(until), null from closed_days
+  union all
   select 'OUTDATED', profile_id || '/' || asset, null, null, null from balances b
   where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`
 
@@ -61,14 +63,14 @@ const readClockAndOutdated: ReadBeside = (tx, values) =>
 /**
  * Reads and locks the existing balances of these profiles in these assets, and returns those among `keys`. It locks them in key
  * order, so that no two batches deadlock, and reads the database's clock after the locks. `profileIds` are the profiles that a
- * locked balance proves to exist. It takes one round trip.
+ * locked balance proves to exist; `closed` is the end of the last closed day. It takes one round trip.
  */
 export async function lockBalances(
   tx: Transaction,
   customerId: string,
   keys: BalanceKey[],
   readBeside = readClockAndOutdated,
-): Promise<{ rows: BalanceRow[]; profileIds: ReadonlySet<string>; clock: string }> {
+): Promise<{ rows: BalanceRow[]; profileIds: ReadonlySet<string>; clock: string; closed: string | null }> {
   const wanted = new Set(keys.map((key) => keyOfBalance(key.profile_id.toLowerCase(), key.asset)))
   const values = [
     customerId,
@@ -100,6 +102,7 @@ export async function lockBalances(
     rows,
     profileIds: new Set(locked.map(({ profile_id }) => profile_id)),
     clock: beside.find(({ kind }) => kind === 'CLOCK')!.now!,
+    closed: beside.find(({ kind }) => kind === 'CLOSED')!.now,
   }
 }
 

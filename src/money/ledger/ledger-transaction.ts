@@ -28,7 +28,7 @@ import { byRefId, NEW_TRANSFER_COLUMNS, type NewTransfer, type Transfer } from '
  */
 export class LedgerTransaction {
   readonly balances: Balances
-  /** The time of everything posted in this transaction. It is never before an earlier entry of a balance. */
+  /** The time of everything posted in this transaction. It is never before an earlier entry of a balance, or in a closed day. */
   readonly now: Moment
   #tx: Transaction
   #customerId: string
@@ -53,11 +53,11 @@ export class LedgerTransaction {
     keys: BalanceKey[],
     { at, readBeside }: { at?: Moment | undefined; readBeside?: ReadBeside } = {},
   ): Promise<LedgerTransaction> {
-    const { rows, profileIds, clock } = await lockBalances(tx, customerId, keys, readBeside)
-    // After the clock was set back, a new entry must still not precede the last one. Timestamps of one format sort as
-    // text.
-    const now = rows.reduce(
-      (latest, { updated_at }) => (updated_at > latest ? updated_at : latest),
+    const { rows, profileIds, clock, closed } = await lockBalances(tx, customerId, keys, readBeside)
+    // After the clock was set back, a new entry must still not precede the last one, nor be within a closed day. Timestamps of
+    // one format sort as text.
+    const now = [closed ?? '', ...rows.map(({ updated_at }) => updated_at)].reduce(
+      (latest, time) => (time > latest ? time : latest),
       at?.text ?? clock,
     )
     // A transaction that locks no balance moves none.

@@ -4,6 +4,7 @@ import { disagreementOf, type TokenAddresses } from '../../networks/signed-payme
 import { inOrder, planWith, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { ownRowMacs, type RowMacs } from '../../audit/sealed-rows.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
+import { changedDays, CLOSED_DAY_RULES } from './closed-days.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
 import { rowDisagreements } from './row-rules.ts'
@@ -201,7 +202,7 @@ const RULES: Record<string, string> = {
     where o.customer_id = $1 and t.group_id is distinct from o.id`,
 }
 
-const EVERY_RULE = Object.entries({ ...RULES, ...EVENT_RULES, ...POLICY_RULES })
+const EVERY_RULE = Object.entries({ ...RULES, ...CLOSED_DAY_RULES, ...EVENT_RULES, ...POLICY_RULES })
 
 /**
  * With at most this many rows of each kind, a customer's rules are planned once for each session: planning takes four times as
@@ -324,7 +325,7 @@ export async function verify(
     )
     if (there && id !== PLATFORM_ID) onCustomer()
   }
-  found.disagreements.push(...(await halfTransfers(db)))
+  found.disagreements.push(...(await halfTransfers(db)), ...(await changedDays(db)))
   return found
 }
 

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
-import { ASSETS, decimalsOf } from '../../contract/assets/catalogue.ts'
+import { decimalsOf, DOLLARS } from '../../contract/assets/catalogue.ts'
 import { Amount, Items, Timestamp } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import type { Database } from '../../db/database.ts'
@@ -16,8 +16,6 @@ const HOUR_MICROS = 3_600_000_000
 const HOURS = 24
 /** An approval ends at its deadline, so one that waited after a moment was created within this time before it. */
 const APPROVAL_MICROS_MAX = DEADLINE_SECONDS.maximum * 1_000_000
-
-const DOLLARS = ['USD', ...ASSETS.flatMap((asset) => (asset.platformStablecoin ? [asset.symbol] : []))]
 
 const Activity = Type.Object({
   at: Timestamp('A full hour, or now.'),

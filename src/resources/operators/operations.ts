@@ -3,7 +3,6 @@ import { listActivity } from './activity.ts'
 import { createClient, renameClient } from './clients.ts'
 import { listAllCustomers, makeCustomer } from './customers.ts'
 import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
-import { listLedgerBalances } from './ledger.ts'
 import { createPolicyTrial, listApprovers } from './governance.ts'
 import {
   findWirePayee,
@@ -23,7 +22,6 @@ export const OPERATOR_WORK: readonly Operation[] = [
   ...[listFreezes, createFreeze, endFreeze],
   ...[listWires, findWirePayee, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
   ...[listAllCustomers, makeCustomer],
-  listLedgerBalances,
   ...[createClient, renameClient],
   ...[listApprovers, createPolicyTrial],
 ]

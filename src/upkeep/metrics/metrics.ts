@@ -33,6 +33,7 @@ export type Loop =
   | 'address_book'
   | 'audit_heads'
   | 'freezes'
+  | 'closing'
 
 export interface WorkerMeter {
   round(loop: Loop, succeeded: boolean): void

@@ -1,0 +1,149 @@
+import { originOfLoop } from '../../contract/actor.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
+import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { readUnderWay } from '../../db/horizon.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
+import { partsOf } from '../../db/parts.ts'
+
+/**
+ * Closes the days of the ledger, in UTC, one after the other, each in two steps. First the day is said to end, and from then on
+ * the clock of the ledger's transactions is never before its end, wherever it is set (`LedgerTransaction.open`). Once all
+ * transactions have ended that may not have seen that, the sums of the day are final: they are kept, and their digest is written
+ * into the audit log. A process that dies leaves either step to the next.
+ */
+
+/** A day ends so long after its midnight: a clock that is a little ahead and set back must not date entries at a later time. */
+const ENDS_AFTER = '5 minutes'
+/** Days of one round: a ledger without a worker for years is closed within minutes, and other work goes on between. */
+const DAYS_MAX = 100
+
+const LOOP = originOfLoop('closing')
+
+export interface ClosedDay {
+  /** `2026-11-29`. */
+  day: string
+  /** SHA-256 of the day's sums, in hex. */
+  digest: string
+}
+
+/** Closes days. It remembers between the rounds which transactions it waits for. */
+export class Closing {
+  readonly #db: Database
+  #waiting: { day: string; underWay: string[] } | undefined
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** Closes the days that can be closed now, and returns them. Throws `HorizonUnknown`. */
+  async round(): Promise<ClosedDay[]> {
+    const closed: ClosedDay[] = []
+    while (closed.length < DAYS_MAX) {
+      const day = (await openDay(this.#db)) ?? (await endDay(this.#db))
+      if (day === undefined || !(await this.#isFinal(day))) break
+      const made = await keepSums(this.#db, day)
+      if (made !== undefined) closed.push(made)
+    }
+    return closed
+  }
+
+  /** Whether all transactions have ended that may not know that the day has ended. */
+  async #isFinal(day: string): Promise<boolean> {
+    const now = await underWay(this.#db)
+    if (this.#waiting?.day !== day) this.#waiting = { day, underWay: now }
+    const { underWay: before } = this.#waiting
+    this.#waiting.underWay = before.filter((name) => now.includes(name))
+    return this.#waiting.underWay.length === 0
+  }
+}
+
+const underWay = async (db: Database) =>
+  (
+    await Promise.all(
+      partsOf(db).map(async (part) => (await readUnderWay(part.db)).map((name) => part.name + name)),
+    )
+  ).flat()
+
+/** The day that has ended and is not closed. */
+async function openDay(db: Queryable): Promise<string | undefined> {
+  const { rows } = await db.query<{ day: string }>('select day::text from closed_days where digest is null')
+  return rows[0]?.day
+}
+
+/** Says that the day after the last closed one has ended, where it has: the first day is that of the first entry. */
+async function endDay(db: Database): Promise<string | undefined> {
+  const { rows } = await db.query<{ day: string }>(`
+    with next as (
+      select coalesce((select max(day) + 1 from closed_days),
+                      (select min(created_at) at time zone 'UTC' from entries)::date) as day,
+             clock_timestamp() - interval '${ENDS_AFTER}' as now
+    )
+    select day::text from next where (day + 1)::timestamp at time zone 'UTC' <= now`)
+  const day = rows[0]?.day
+  if (day === undefined) return undefined
+  await db.query(
+    `insert into closed_days (day, until) values ($1, ($1::date + 1)::timestamp at time zone 'UTC') on conflict do nothing`,
+    [day],
+  )
+  return openDay(db)
+}
+
+/** Keeps the sums of a day and their digest, once. Undefined where another process has. */
+async function keepSums(db: Database, day: string): Promise<ClosedDay | undefined> {
+  return transaction(db, async (tx) => {
+    const { rowCount } = await tx.query(
+      'select 1 from closed_days where day = $1 and digest is null for update',
+      [day],
+    )
+    if (rowCount === 0) return undefined
+    await tx.query(INSERT_SUMS, [day])
+    const digest = await digestOf(tx, day)
+    await tx.query('update closed_days set digest = $2, closed_at = $3 where day = $1', [
+      day,
+      digest,
+      await clockOf(tx),
+    ])
+    await recordNow(tx, PLATFORM_ID, audited(LOOP, 'day.close', day, { after: { digest } }))
+    return { day, digest }
+  })
+}
+
+async function clockOf(tx: Transaction): Promise<string> {
+  const { rows } = await tx.query<{ now: string }>('select clock_timestamp() as now')
+  return rows[0]!.now
+}
+
+/** Debits and credits of entries, as columns. */
+export const SUMS = `coalesce(-sum(amount) filter (where amount < 0), 0) as debit,
+             coalesce(sum(amount) filter (where amount > 0), 0) as credit`
+
+const INSERT_SUMS = `
+    insert into day_sums (customer_id, day, account, asset, debit, credit)
+    select e.customer_id, $1::date, e.account, e.asset, e.debit + coalesce(b.debit, 0), e.credit + coalesce(b.credit, 0)
+    from (
+      select customer_id, account, asset, ${SUMS}
+      from entries
+      where created_at >= coalesce((select until from closed_days where day = $1::date - 1), '-infinity')
+        and created_at < (select until from closed_days where day = $1)
+      group by customer_id, account, asset
+    ) e
+    left join (
+      select distinct on (customer_id, account, asset) customer_id, account, asset, debit, credit
+      from day_sums
+      where day < $1
+      order by customer_id, account, asset, day desc
+    ) b on b.customer_id = e.customer_id and b.account = e.account and b.asset = e.asset`
+
+/** SHA-256 of a day's sums, a line each, in hex (docs/reference/audit-chain.md). */
+export async function digestOf(db: Queryable, day: string): Promise<string> {
+  const { rows } = await db.query<{ digest: string }>(
+    `
+    select encode(sha256(convert_to(coalesce(string_agg(
+             concat_ws(' ', customer_id, account, asset, trim_scale(debit), trim_scale(credit)) || e'\\n', ''
+             order by customer_id, account collate "C", asset collate "C"), ''), 'UTF8')), 'hex') as digest
+    from day_sums
+    where day = $1`,
+    [day],
+  )
+  return rows[0]!.digest
+}

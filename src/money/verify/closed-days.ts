@@ -1,0 +1,56 @@
+import { PLATFORM_ID } from '../../db/ids.ts'
+import type { Queryable } from '../../db/database.ts'
+import { digestOf } from '../books/closing.ts'
+
+/** Closed days never change: the rules of each customer's sums, and of the digests of the days. */
+export const CLOSED_DAY_RULES: Record<string, string> = {
+  'every closed day has the sums of its entries': `
+    select format('%s, %s %s: debit %s, credit %s, its entries say %s, %s', coalesce(k.day, e.day), coalesce(k.account, e.account),
+                  coalesce(k.asset, e.asset), k.debit, k.credit, e.debit, e.credit) as detail
+    from (select day, account, asset, debit, credit from day_sums where customer_id = $1) k
+    full join (
+      select day, account, asset, sum(debit) over days as debit, sum(credit) over days as credit
+      from (
+        select (created_at at time zone 'UTC')::date as day, account, asset,
+               coalesce(-sum(amount) filter (where amount < 0), 0) as debit,
+               coalesce(sum(amount) filter (where amount > 0), 0) as credit
+        from entries
+        where customer_id = $1 and created_at < (select max(until) from closed_days where digest is not null)
+        group by 1, 2, 3
+      ) of_day
+      window days as (partition by account, asset order by day)
+    ) e on e.day = k.day and e.account = k.account and e.asset = k.asset
+    where (k.debit, k.credit) is distinct from (e.debit, e.credit)`,
+}
+
+/** Finds closed days whose kept sums, digest and record in the audit log differ, and days that are missing between them. */
+export async function changedDays(
+  db: Queryable,
+): Promise<{ customer_id: string; rule: string; detail: string }[]> {
+  const { rows } = await db.query<{
+    day: string
+    digest: string | null
+    recorded: string | null
+    gap: boolean | null
+  }>(`
+    select coalesce(c.day, r.day)::text as day, c.digest, r.digests as recorded, c.day - lag(c.day) over (order by c.day) > 1 as gap
+    from (select day, digest from closed_days where digest is not null) c
+    full join (
+      select subject_id::date as day, string_agg(changes #>> '{after,digest}', ' ') as digests
+      from audit_log
+      where customer_id = '${PLATFORM_ID}' and action = 'day.close'
+      group by subject_id
+    ) r on r.day = c.day
+    order by 1`)
+  const found: string[] = []
+  for (const { day, digest, recorded, gap } of rows) {
+    const kept = await digestOf(db, day)
+    if (digest !== null && kept !== digest)
+      found.push(`${day}: its sums have the digest ${kept}, closed with ${digest}`)
+    if (recorded !== digest)
+      found.push(`${day}: closed with ${digest ?? 'none'}, the audit log has ${recorded ?? 'none'}`)
+    if (gap) found.push(`${day}: the day before it is not closed`)
+  }
+  const rule = 'every closed day is as it was closed'
+  return found.map((detail) => ({ customer_id: PLATFORM_ID, rule, detail }))
+}

@@ -1,0 +1,13 @@
+import type { Operation } from '../../http/operation.ts'
+import { listGeneralLedger } from './general-ledger.ts'
+import { listActivityOfTime } from './list-activity.ts'
+import { listClosedDays } from './list-closed-days.ts'
+import { getTrialBalance, listAccountsOfPlatform } from './trial-balance.ts'
+
+export const REPORT_OPERATIONS: readonly Operation[] = [
+  getTrialBalance,
+  listAccountsOfPlatform,
+  listGeneralLedger,
+  listActivityOfTime,
+  listClosedDays,
+]
