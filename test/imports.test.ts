@@ -8,7 +8,7 @@ import { roomOf, sources } from './sources.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /** The rooms of the floor of money, in the order in which they may import each other: the ledger knows no other room. */
-const MONEY = ['money/verify', 'money/movements', 'money/records', 'money/ledger']
+const MONEY = ['money/verify', 'money/books', 'money/movements', 'money/records', 'money/ledger']
 
 /** The packages that these files of src import, also through other files, but not those that an action imports later. */
 function packagesOf(...files: string[]): string[] {

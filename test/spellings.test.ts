@@ -204,6 +204,8 @@ const CLOSED = {
     'USD',
   ],
   OWN: [
+    'day,type,asset,profile',
+    'profile',
     'ACTIVE,DISABLED',
     'ALLOW,BLOCK,APPROVE',
     'ANY,ADDRESS_BOOK',

@@ -27,8 +27,9 @@ const ALLOWED: Record<string, string> = {
   audit_log:
     'audit | access/audit-log, access/operators, access/tokens, governance/approvals, governance/policy, money/movements, money/records, money/verify, resources/statements',
   balances:
-    'money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
-  bank_wires: 'money/records | money/ledger, money/verify, resources/search',
+    'money/ledger | money/books, money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
+  bank_wires: 'money/records | money/ledger, money/verify, resources/reports, resources/search',
+  closed_days: 'money/books | money/ledger, money/verify, resources/reports',
   credited_deposits: 'money/movements',
   crypto_destination_addresses:
     'money/records, resources/destination-addresses | money/verify, resources/orchestrations, resources/search',
@@ -36,13 +37,14 @@ const ALLOWED: Record<string, string> = {
   customer_freezes:
     'money/records | access/customers, access/tokens, rails/payouts, resources/orchestrations, upkeep/metrics',
   customers:
-    'money/records | access/console, access/customers, access/operators, access/tokens, cli, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
+    'money/records | access/console, access/customers, access/operators, access/tokens, cli, money/books, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
+  day_sums: 'money/books | money/verify',
   decided_orchestrations: 'resources/orchestrations | money/verify',
   deployment: 'program | upkeep/metrics',
   deposit_addresses:
     'networks | chains/evm, chains/kit, chains/solana, money/records, rails/deposits, rails/treasury, rails/wallets, resources/deposit-addresses, resources/search',
   entries:
-    'money/ledger | access/audit-log, money/movements, money/verify, rails/payouts, rails/treasury, rails/wallets, resources/profiles, resources/statements, resources/transfers',
+    'money/ledger | access/audit-log, money/books, money/movements, money/verify, rails/payouts, rails/treasury, rails/wallets, resources/profiles, resources/reports, resources/statements, resources/transfers',
   event_history: ' | money/verify',
   events:
     'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',
@@ -101,7 +103,7 @@ const ALLOWED: Record<string, string> = {
   traces: 'money/records',
   transfer_metadata: 'money/ledger | resources/transfers',
   transfers:
-    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury | cli, governance/policy, money/records, money/verify, program, rails/screening, rails/wallets, rails/wires, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
+    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury | cli, governance/policy, money/books, money/records, money/verify, program, rails/screening, rails/wallets, rails/wires, resources/conversions, resources/operators, resources/reports, resources/search, resources/statements, resources/transfers, upkeep/metrics',
   wallet_checks: 'chains/bitcoin, chains/kit, chains/stellar',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:

@@ -137,7 +137,7 @@ function roundsOf(shared: Shared): Round[] {
   const everyNetwork: [PayoutNetwork, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
   const suspicions: Suspicions = new Map()
-  const closing = new Closing(db)
+  const closing = new Closing(db, log)
   const seen: Seen = (...found) => meter?.walletsSeen(...found)
   const canSweep = (group: Networks) => [...group.values()].some((adapter) => adapter.sweep !== undefined)
   return [
@@ -170,17 +170,7 @@ function roundsOf(shared: Shared): Round[] {
         log.info({ tables: postponed }, 'weekly partitions: the tables were in use, trying again in a minute')
       },
     ),
-    // The days that have ended are closed, one after the other.
-    every(
-      shared,
-      'closing',
-      MINUTE_MS,
-      () => closing.round(),
-      (closed) => {
-        for (const { day, digest } of closed) log.info({ day, digest }, 'closed a day of the ledger')
-        return closed.length > 0 ? SECOND_MS : undefined
-      },
-    ),
+    every(shared, 'closing', MINUTE_MS, () => closing.round()),
     // Records the freezes that were placed while the platform's audit log was unreachable.
     every(shared, 'freezes', MINUTE_MS, () => recordWaitingFreezes(db)),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.

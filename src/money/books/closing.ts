@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { originOfLoop } from '../../contract/actor.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
@@ -29,10 +30,12 @@ export interface ClosedDay {
 /** Closes days. It remembers between the rounds which transactions it waits for. */
 export class Closing {
   readonly #db: Database
+  readonly #log: Pick<Logger, 'info'> | undefined
   #waiting: { day: string; underWay: string[] } | undefined
 
-  constructor(db: Database) {
+  constructor(db: Database, log?: Pick<Logger, 'info'>) {
     this.#db = db
+    this.#log = log
   }
 
   /** Closes the days that can be closed now, and returns them. Throws `HorizonUnknown`. */
@@ -42,7 +45,9 @@ export class Closing {
       const day = (await openDay(this.#db)) ?? (await endDay(this.#db))
       if (day === undefined || !(await this.#isFinal(day))) break
       const made = await keepSums(this.#db, day)
-      if (made !== undefined) closed.push(made)
+      if (made === undefined) continue
+      closed.push(made)
+      this.#log?.info(made, 'closed a day of the ledger')
     }
     return closed
   }

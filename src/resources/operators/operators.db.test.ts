@@ -365,15 +365,11 @@ describe('Send Wire Back', () => {
   })
 })
 
-describe('List Ledger Balances', () => {
+describe('the bank in the trial balance', () => {
   type Balances = Record<'items' | 'sums', { account: string; asset: string }[]> & { to: string }
   const balances = async (query: Record<string, string>) =>
-    (
-      await people.viewer<Balances>(
-        'GET',
-        `/v2/operators/ledger/balances?${String(new URLSearchParams(query))}`,
-      )
-    ).body
+    (await people.viewer<Balances>('GET', `/v2/reports/trial-balance?${String(new URLSearchParams(query))}`))
+      .body
   const arrives = async (amount: string) =>
     people.operator('POST', `${WIRES}/deposits`, {
       memo: await newMemo(),
@@ -390,21 +386,23 @@ describe('List Ledger Balances', () => {
 
   test('has what each account had, what came and went in a time, and what it has; all of them sum to zero', async () => {
     const from = await now()
-    const { closing } = bankOf(await balances({ 'created_at.lt': from })) as { closing?: string } & object
+    const { closing } = bankOf(await balances({ at: from })) as { closing?: string } & object
     await arrives('7.25')
     const between = await now()
     await arrives('3')
-    const read = await balances({ 'created_at.gte': from, 'created_at.lt': between })
+    const read = await balances({ from, at: between })
     expect(canonical(read.to)).toBe(between)
     expect(bankOf(read)).toMatchObject({ opening: closing, debit: '7.25', credit: '0' })
-    const zero = { account: 'all', asset: 'USD', opening: '0', debit: '7.25', credit: '7.25', closing: '0' }
+    const zero = { asset: 'USD', opening: '0', debit: '7.25', credit: '7.25', closing: '0' }
     expect(read.sums).toContainEqual(zero)
-    expect(bankOf(await balances({ 'created_at.gte': between }))).toMatchObject({ debit: '3' })
-    expect(bankOf(await balances({ 'created_at.gte': from, customer_id: other.customer_id }))).toBeUndefined()
+    expect(bankOf(await balances({ from: between }))).toMatchObject({ debit: '3' })
+    expect(bankOf(await balances({ from, customer_id: other.customer_id }))).toBeUndefined()
     const { rows } = await service.db.query<{ account: string; asset: string; closing: string }>(
       'select account, asset, trim_scale(sum(amount)) as closing from entries group by 1, 2',
     )
-    const { items } = await balances({ 'created_at.gte': '2020-01-01T00:00:00Z' })
+    const { body: own } = await people.ownOperator<Balances>('GET', '/v2/reports/trial-balance')
+    expect(bankOf(own)).toEqual(bankOf(await balances({ customer_id: customer.customer_id })))
+    const { items } = await balances({ from: '2020-01-01T00:00:00Z' })
     expect(items).toHaveLength(rows.length)
     expect(items).toEqual(expect.arrayContaining(rows.map((row) => expect.objectContaining(row) as unknown)))
   })
@@ -416,14 +414,14 @@ describe('List Ledger Balances', () => {
       await tx.query('begin')
       const { rows } = await tx.query<{ began: string }>('select now() as began')
       await arrives('5')
-      const read = await balances({ 'created_at.gte': from, 'created_at.lt': '2250-01-01T00:00:00Z' })
+      const read = await balances({ from, at: '2250-01-01T00:00:00Z' })
       expect(canonical(read.to)).toBe(canonical(rows[0]!.began))
       expect(bankOf(read)).toMatchObject({ debit: '0' })
     } finally {
       await tx.query('rollback')
       tx.release()
     }
-    expect(bankOf(await balances({ 'created_at.gte': from }))).toMatchObject({ debit: '5' })
+    expect(bankOf(await balances({ from }))).toMatchObject({ debit: '5' })
   })
 })
 
