@@ -59,12 +59,25 @@ export function curlOf(call: Call): string {
 }
 
 /** Makes a call and returns its answer. Throws `Refused`; a session that has ended leads to the sign-in. */
-export async function send<T>(call: Call, { background = false, signal }: SendOptions = {}): Promise<T> {
+export const send = async <T>(call: Call, options?: SendOptions): Promise<T> =>
+  bodyOf<T>(await answerTo(call, options))
+
+/** Makes a call and returns its answer as a file for spreadsheets. Throws `Refused`. */
+export async function sendForFile(call: Call): Promise<Blob> {
+  const answer = await answerTo(call, { accept: 'text/csv' })
+  return answer.ok ? answer.blob() : bodyOf(answer)
+}
+
+async function answerTo(
+  call: Call,
+  { background = false, accept, signal }: SendOptions = {},
+): Promise<Response> {
   const attempt = () =>
     ask(API + pathOf(call), {
       method: call.method,
       headers: {
         ...headersOf(background),
+        ...(accept !== undefined && { accept }),
         ...(call.body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
@@ -74,11 +87,12 @@ export async function send<T>(call: Call, { background = false, signal }: SendOp
   // The operator's role may have changed. When the page reads its session, the service takes another access token.
   if (answer.status === 401 && (await readSession()) !== undefined) answer = await attempt()
   if (answer.status === 401) forgetSession()
-  return bodyOf<T>(answer)
+  return answer
 }
 
 interface SendOptions {
   background?: boolean
+  accept?: string
   signal?: AbortSignal
 }
 

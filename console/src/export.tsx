@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { get, send } from './api.ts'
+import { get, send, sendForFile, type Call } from './api.ts'
 import { csvOf } from '../../src/contract/csv.ts'
 import { filterOf } from './list.tsx'
 import type { Page } from './records.ts'
@@ -10,11 +10,38 @@ const EXPORT_MAX = 100_000
 const EXPORT_PAGE = 1_000
 
 export function save(name: string, content: string, type: string): void {
+  saveLink(name, URL.createObjectURL(new Blob([content], { type: `${type};charset=utf-8` })))
+}
+
+function saveLink(name: string, href: string): void {
   const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([content], { type: `${type};charset=utf-8` }))
+  link.href = href
   link.download = name
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
+/** Saves what a report answers as a file for spreadsheets: all of it, from the service. */
+export function FileButton({ name, call }: { name: string; call: Call }) {
+  const state = useSignal('')
+  const run = async () => {
+    state.value = 'reading…'
+    const { limit: _, page_cursor: __, ...query } = call.query ?? {}
+    const link = URL.createObjectURL(await sendForFile({ ...call, query }))
+    saveLink(`${fileOf(name)}.csv`, link)
+    state.value = ''
+  }
+  return (
+    <span class="export">
+      <button
+        type="button"
+        onClick={() => void run().catch((reason: unknown) => (state.value = String(reason)))}
+      >
+        Save as CSV
+      </button>{' '}
+      <small role="status">{state.value}</small>
+    </span>
+  )
 }
 
 /** The name of a file with the days that the address limits it to. */

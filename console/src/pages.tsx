@@ -7,7 +7,7 @@ import { CustomersPage } from './pages/customers.tsx'
 import { EventsPage } from './pages/events.tsx'
 import { Home } from './pages/home.tsx'
 import { IdentitiesPage, IdentityPage } from './pages/identities.tsx'
-import { LedgerPage } from './pages/ledger.tsx'
+import { AccountPage, LedgerPage } from './pages/ledger.tsx'
 import { MarketPage, MarketsPage } from './pages/markets.tsx'
 import { NetworksPage } from './pages/networks.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
@@ -45,6 +45,7 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['orchestrations/rules/:id', RulePage],
   ['orchestrations/:id', OrchestrationPage],
   ['ledger', LedgerPage],
+  ['ledger/accounts', AccountPage],
   ['markets', MarketsPage],
   ['markets/:market', MarketPage],
   ['networks', NetworksPage],

@@ -145,7 +145,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     await page.getByText('No wire is to be sent.').waitFor()
     // The ledger's account has what the bank's statement shows.
     await open('Ledger')
-    const bank = page.locator('tbody tr', { hasText: 'bank' })
+    const bank = page.locator('tbody tr', { hasText: 'Bank account' })
     await bank.getByText('1 234 317.39', { exact: false }).or(bank).first().waitFor()
     expect((await bank.innerText()).replaceAll(/\s/g, '')).toContain('1234567.89')
     expect(await seriousFaults(page)).toEqual([])
