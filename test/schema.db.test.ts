@@ -13,6 +13,7 @@ const NOT_TENANT_OWNED = [
   'address_series',
   'asked_addresses',
   'bank_wires',
+  'closed_days',
   'customers',
   'deployment',
   'event_history',
@@ -138,6 +139,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     [11, 'drop table transfer_metadata'],
     [11, 'drop index transfers_memo'],
     [13, 'drop table withdrawal_marks'],
+    [18, 'drop table closed_days, day_sums; drop index entries_created_at'],
   ]
   for (const [migration, takenBack] of later) if (migration > has) await database.owner.query(takenBack)
   await database.owner.query(
@@ -166,6 +168,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '015.do.lanes-and-blocks.sql',
       '016.do.journal-heads.sql',
       '017.do.head-of-each-network.sql',
+      '018.do.closed-days.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(
