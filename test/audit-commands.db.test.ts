@@ -55,6 +55,8 @@ const READS = [
     'report activity',
     'report wires',
     'report closed-days',
+    'export hledger',
+    'export beancount',
     'statements list',
     'statements explain',
     'rewards rate list',

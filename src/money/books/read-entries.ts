@@ -77,7 +77,9 @@ const beginningOf = ({ text }: Moment): Place => ({
   ...{ event: '', position: -1 },
 })
 
-const textOf = (micros: number) => Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
+/** A moment of whole microseconds since 1970 as text. */
+export const textOf = (micros: number): string =>
+  Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
 
 async function selectEntries(
   { db, customerId }: Book,
