@@ -1,4 +1,5 @@
 import type { Operation } from '../../http/operation.ts'
+import { getProfileStatement } from './get-profile-statement.ts'
 import { listGeneralLedger } from './general-ledger.ts'
 import { listActivityOfTime } from './list-activity.ts'
 import { listClosedDays } from './list-closed-days.ts'
@@ -10,4 +11,5 @@ export const REPORT_OPERATIONS: readonly Operation[] = [
   listGeneralLedger,
   listActivityOfTime,
   listClosedDays,
+  getProfileStatement,
 ]

@@ -1,0 +1,166 @@
+import { parse } from 'csv-parse/sync'
+import { describe, expect, test } from 'vitest'
+import { makeBooks, randomOf } from '../../../test/book-history.ts'
+import { SEED } from '../../../test/seed.ts'
+import { fund, newCustomer, newProfile, ownTestService } from '../../../test/support.ts'
+import { ASSETS } from '../../contract/assets/catalogue.ts'
+
+interface Statement {
+  from: string
+  to: string
+  balances: { asset: string; opening: string; closing: string }[]
+  entries: Record<'asset' | 'amount' | 'balance' | 'created_at' | 'transfer_id', string>[]
+  next_page_cursor?: string
+}
+
+const service = await ownTestService()
+const [customer, other] = [await newCustomer(service), await newCustomer(service)]
+const holders = [customer, other].map(({ customer_id, profile_id }) => ({
+  customer_id,
+  profile_ids: [profile_id],
+}))
+await makeBooks(service.db, holders, 1_500, randomOf(SEED))
+
+const URL = `/v2/profiles/${customer.profile_id}/statement`
+const YEAR = 'from=2024-03-01T12:00:00Z&to=2025-03-01T00:00:00Z'
+
+async function pagesOf(query: string): Promise<Statement[]> {
+  const pages: Statement[] = []
+  let cursor = ''
+  do {
+    const { status, body } = await customer.call<Statement>('GET', `${URL}?${query}${cursor}`)
+    expect(status).toBe(200)
+    pages.push(body)
+    cursor = body.next_page_cursor === undefined ? '' : `&page_cursor=${body.next_page_cursor}`
+  } while (cursor !== '' && pages.length < 100)
+  return pages
+}
+
+const inForm = async (accept: string, query: string, url = URL) =>
+  service.app.inject({
+    method: 'GET',
+    url: `${url}?${query}`,
+    headers: { accept, authorization: `Bearer ${customer.token}` },
+  })
+
+/** The paths of the elements of a document, with the text of those without others. Throws where it is not well-formed. */
+function elementsOf(xml: string): [path: string, text: string][] {
+  const found: [string, string][] = []
+  const open: string[] = []
+  let text = ''
+  const body = xml.replace(/^<\?xml version="1.0" encoding="UTF-8"\?>/, '')
+  for (const [, end, name, , content] of body.matchAll(/<(\/?)(\w+)((?: \w+="[^"<>&]*")*)>|([^<>]+)/g)) {
+    if (content !== undefined) {
+      if (/&(?!#\d+;)/.test(content)) throw new Error(`not well-formed: ${content}`)
+      text = content.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
+    } else if (end === '') {
+      open.push(name!)
+      text = ''
+    } else {
+      if (text.trim() !== '') found.push([open.join('/'), text])
+      if (open.pop() !== name) throw new Error(`not well-formed: </${name}>`)
+      text = ''
+    }
+  }
+  expect(open).toEqual([])
+  return found
+}
+
+describe('Get Profile Statement', () => {
+  test(`pages have every entry once, and each balance follows from the one before (TEST_SEED=${SEED})`, async () => {
+    const [all] = await pagesOf(`${YEAR}&limit=1000`)
+    const pages = await pagesOf(`${YEAR}&limit=37`)
+    expect(pages.length).toBeGreaterThan(3)
+    expect(pages.flatMap(({ entries }) => entries)).toEqual(all!.entries)
+    for (const { balances, to } of pages)
+      expect({ balances, to }).toEqual({ balances: all!.balances, to: all!.to })
+
+    const { rows } = await service.db.query<{
+      asset: string
+      opening: string
+      closing: string
+      entries: string
+    }>(
+      `select asset, coalesce(sum(amount) filter (where created_at < '2024-03-01 12:00+00'), 0)::float8::text as opening,
+              sum(amount)::float8::text as closing, count(*) filter (where created_at >= '2024-03-01 12:00+00') as entries
+       from entries where profile_id = $1 and created_at < '2025-03-01 00:00+00' group by asset order by asset`,
+      [customer.profile_id],
+    )
+    const held = all!.balances.filter(({ asset }) => rows.some((row) => row.asset === asset))
+    expect(
+      held.map(({ asset, opening, closing }) => {
+        const entries = all!.entries.filter((entry) => entry.asset === asset)
+        expect(entries.at(-1)?.balance ?? opening).toBe(closing)
+        return { asset, opening: Number(opening), closing: Number(closing), entries: entries.length }
+      }),
+    ).toEqual(
+      rows.map(({ asset, opening, closing, entries }) => {
+        return { asset, opening: Number(opening), closing: Number(closing), entries: Number(entries) }
+      }),
+    )
+  })
+
+  test('pages end where the first one did, although money moves on', async () => {
+    const { body } = await customer.call<Statement>('GET', `${URL}?asset=USD&limit=1`)
+    await fund(customer, '5')
+    const next = await customer.call<Statement>(
+      'GET',
+      `${URL}?asset=USD&limit=1&page_cursor=${body.next_page_cursor}`,
+    )
+    expect(next.body).toMatchObject({ to: body.to, balances: body.balances })
+  })
+
+  test('an asset that was never held has a balance of zero', async () => {
+    const profile = await newProfile(customer)
+    const { body } = await customer.call('GET', `/v2/profiles/${profile}/statement?asset=EUR`)
+    expect(body).toMatchObject({ balances: [{ asset: 'EUR', opening: '0', closing: '0' }], entries: [] })
+    expect(await inForm('application/xml', '', `/v2/profiles/${profile}/statement`)).toMatchObject({
+      statusCode: 400,
+    })
+  })
+
+  test('CSV has the same, with the balances before and after', async () => {
+    const [all] = await pagesOf(`${YEAR}&limit=1000`)
+    const answer = await inForm('text/csv', YEAR)
+    expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8')
+    const rows = parse(answer.body, { bom: true, columns: true }) as Record<string, string>[]
+    expect(
+      rows
+        .filter(({ transfer_id }) => transfer_id !== '')
+        .map(({ asset, amount, balance }) => ({ asset, amount, balance })),
+    ).toEqual(all!.entries.map(({ asset, amount, balance }) => ({ asset, amount, balance })))
+    for (const { asset, opening, closing } of all!.balances) {
+      const own = rows.filter((row) => row.asset === asset)
+      expect(own[0]).toMatchObject({ type: 'OPENING', balance: opening })
+      expect(own.at(-1)).toMatchObject({ type: 'CLOSING', balance: closing })
+    }
+  })
+
+  test('XML is a bank statement of each fiat asset', async () => {
+    const [all] = await pagesOf(`${YEAR}&limit=1000`)
+    const answer = await inForm('application/xml', YEAR)
+    expect(answer.headers['content-type']).toBe('application/xml; charset=utf-8')
+    const elements = elementsOf(answer.body)
+    const textsOf = (path: string) => elements.filter(([at]) => at.endsWith(path)).map(([, text]) => text)
+    const fiat = all!.balances.filter(
+      ({ asset }) => ASSETS.find(({ symbol }) => symbol === asset)!.kind === 'fiat',
+    )
+    expect(textsOf('Acct/Ccy')).toEqual(fiat.map(({ asset }) => asset))
+    const unsigned = (amount: string) => amount.replace('-', '')
+    expect(textsOf('Bal/Amt')).toEqual(fiat.flatMap(({ opening, closing }) => [opening, closing]))
+    const entries = all!.entries.filter(({ asset }) => fiat.some((balance) => balance.asset === asset))
+    expect(entries.length).toBeGreaterThan(5)
+    expect(textsOf('Ntry/Amt')).toEqual(entries.map(({ amount }) => unsigned(amount)))
+    expect(textsOf('Ntry/AcctSvcrRef')).toEqual(
+      entries.map(({ transfer_id }) => transfer_id.replaceAll('-', '')),
+    )
+    for (const reference of [
+      ...textsOf('Refs/EndToEndId'),
+      ...textsOf('Refs/AcctSvcrRef'),
+      ...textsOf('Stmt/Id'),
+    ])
+      expect([...reference].length).toBeLessThanOrEqual(35)
+    for (const query of ['asset=BTC', 'asset=USDP'])
+      expect(await inForm('application/xml', query)).toMatchObject({ statusCode: 400 })
+  })
+})
