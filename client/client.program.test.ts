@@ -647,6 +647,8 @@ describe('pages', () => {
       '/v2/profiles': { query: { limit: 1 } },
       '/v2/profiles/{id}/balances': { path: { id: customer.profile_id } },
       '/v2/profiles/{id}/entries': { path: { id: customer.profile_id }, query: { limit: 1 } },
+      '/v2/profiles/{id}/liability-proof': { path: { id: customer.profile_id } },
+      '/v2/reports/liabilities': {},
       '/v2/identity/identities': {},
       '/v2/identity/accounts': {},
       '/v2/transfer/transfers': {},

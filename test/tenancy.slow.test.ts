@@ -326,7 +326,8 @@ test('each operation is asked for a record of somebody else, or names none', () 
     ...['GET /v2/all-markets/prices', 'GET /v2/assets', 'GET /v2/audit-log/verification'],
     ...['GET /v2/balances/history', 'GET /v2/markets', 'GET /v2/markets/:market/historical-candles'],
     ...['GET /v2/markets/:market/historical-prices', 'GET /v2/markets/:market/ticker', 'GET /v2/networks'],
-    ...['GET /v2/policy', 'GET /v2/policy/versions', 'GET /v2/rewards/rates', 'GET /v2/rewards/statements'],
+    ...['GET /v2/policy', 'GET /v2/policy/versions', 'GET /v2/reports/liabilities', 'GET /v2/rewards/rates'],
+    'GET /v2/rewards/statements',
     ...['GET /v2/webhooks', 'POST /v2/sandbox/clock', 'POST /v2/sandbox/customers', 'POST /v2/sandbox/reset'],
     'POST /v2/transfer/fees/crypto-withdrawal',
   ])

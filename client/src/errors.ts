@@ -175,3 +175,8 @@ export class BursarSignatureError extends BursarError {
     this.reason = reason
   }
 }
+
+/** `verifyLiability` refuses a proof: the message says what is wrong with it. */
+export class BursarProofError extends BursarError {
+  override readonly name = 'BursarProofError'
+}

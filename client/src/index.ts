@@ -10,6 +10,7 @@ import { pause, RETRIES, sendAgain, type Retries } from './send-again.ts'
 export {
   BursarError,
   BursarProblem,
+  BursarProofError,
   BursarSignatureError,
   BursarTimeout,
   BursarUnreachable,
@@ -19,6 +20,7 @@ export {
   type SignatureFault,
 } from './errors.ts'
 export type { Event, EventCursor, EventsOptions } from './events.ts'
+export { verifyLiability, type Liability, type LiabilityProof } from './liability.ts'
 export type { Init, Item, ListPath, Method, PathOf, Reply } from './operations.ts'
 export type { Retries } from './send-again.ts'
 export type { components, operations, paths } from './schema.ts'

@@ -25,6 +25,11 @@ export class Macs {
     return `${id}.${this.#macOf(this.#keyOf(id)!, text)}`
   }
 
+  /** Thirty-two bytes that stay the same for a text while the oldest master key is given, also after a newer one is. */
+  lasting(text: string): Buffer {
+    return Buffer.from(this.#keyOf(this.#masterKeys.ids.at(-1)!)!.of(text), 'base64url')
+  }
+
   /** Returns what is wrong with the MAC of a text; undefined when it is right. `cause` explains a MAC that does not match. */
   objectionTo(
     text: string,

@@ -44,6 +44,8 @@ const LABELS = {
   orchestrationRules: 'bursar/orchestration-rules/v1',
   fiatDepositInstructions: 'bursar/fiat-deposit-instructions/v1',
   balances: 'bursar/balances/v1',
+  /** Makes the salts of the proofs of what the platform owes (HMAC-SHA-256). */
+  liabilities: 'bursar/liabilities/v1',
   incomingTransfers: 'bursar/incoming-transfers/v1',
   freezes: 'bursar/freezes/v1',
   customerFreezes: 'bursar/customer-freezes/v1',

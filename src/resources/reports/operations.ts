@@ -1,8 +1,10 @@
 import type { Operation } from '../../http/operation.ts'
-import { getProfileStatement } from './get-profile-statement.ts'
 import { listGeneralLedger } from './general-ledger.ts'
+import { getLiabilityProof } from './get-liability-proof.ts'
+import { getProfileStatement } from './get-profile-statement.ts'
 import { listActivityOfTime } from './list-activity.ts'
 import { listClosedDays } from './list-closed-days.ts'
+import { listLiabilities } from './list-liabilities.ts'
 import { getTrialBalance, listAccountsOfPlatform } from './trial-balance.ts'
 
 export const REPORT_OPERATIONS: readonly Operation[] = [
@@ -12,4 +14,6 @@ export const REPORT_OPERATIONS: readonly Operation[] = [
   listActivityOfTime,
   listClosedDays,
   getProfileStatement,
+  listLiabilities,
+  getLiabilityProof,
 ]
