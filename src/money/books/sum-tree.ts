@@ -4,7 +4,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 /*
  * A Merkle sum tree: each node commits to the sum of the leaves below it. Whoever checks a path checks the sums on it, so a
  * leaf that is left out, counted twice or negative changes the root. A last node without a sibling moves up unchanged: to double
- * it, as Bitcoin does, lets two lists of leaves have one root. The client has the same rules (client/src/liability.ts).
+ * it, as Bitcoin does, lets two lists of leaves have one root. `verifyLiability` of the client has the same rules.
  *
  * leaf = H(0x00 | salt | profile id | sum | asset), node = H(0x01 | sum | hash | sum | hash of both),
  * root = H(0x02 | number of leaves | sum | hash of the top). Sums have 16 bytes, numbers 8, big-endian.

@@ -123,7 +123,7 @@ describe('Get Profile Statement', () => {
     const [all] = await pagesOf(`${YEAR}&limit=1000`)
     const answer = await inForm('text/csv', YEAR)
     expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8')
-    const rows = parse(answer.body, { bom: true, columns: true }) as Record<string, string>[]
+    const rows = parse<Record<string, string>>(answer.body, { bom: true, columns: true })
     expect(
       rows
         .filter(({ transfer_id }) => transfer_id !== '')

@@ -7,7 +7,7 @@ import { readLiabilities } from '../../money/books/liabilities.ts'
 import { operation } from '../operation.ts'
 import { liabilityMoment } from './liability-moment.ts'
 
-export const Liability = NamedObject('Liability', {
+const Liability = NamedObject('Liability', {
   asset: AssetSymbol,
   decimals: Type.Integer({ description: 'Decimals of the smallest unit, in which the tree counts.' }),
   leaves: Type.Integer({ description: 'Number of balances, those of zero included.' }),
