@@ -73,7 +73,7 @@ const WORST: Record<string, string[]> = {
   'GET /v2/profiles/:id/balances': ['', 'at=2026-01-01T00:00:00Z'],
   'GET /v2/profiles/:id/balances/:asset': EXAMPLE,
   'GET /v2/profiles/:id/entries': list('assets=BTC'),
-  'GET /v2/profiles/:id/statement': list('asset=BTC'),
+  'GET /v2/profiles/:id/statement': ['', 'asset=BTC'],
   'GET /v2/reports/liabilities': ['', 'at=2026-01-01T00:00:00Z'],
   'GET /v2/profiles/:id/liability-proof': ['', 'at=2026-01-01T00:00:00Z'],
   'POST /v2/sandbox/profiles/:id/deposit': EXAMPLE,

@@ -2,9 +2,9 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
-import type { Book } from './book.ts'
+import { completeUntil, type Book } from './book.ts'
 import { DIALECTS, type Posted, type Program } from './plain-text-dialects.ts'
-import { completeUntil, readEntries, textOf, type BookEntry } from './read-entries.ts'
+import { readEntries, textOf, type BookEntry } from './read-entries.ts'
 
 /** The accounts of the chart by their first word. Whatever joins two legs is equity, and zero once both are posted. */
 const CHART: Record<string, string> = {

@@ -6,12 +6,14 @@ import {
   type Liability,
   type LiabilityProof,
 } from '../../../client/src/index.ts'
-import { leafOf, SumTree } from './sum-tree.ts'
+import { leafOf, sumTreeOf } from './sum-tree.ts'
 
 /*
  * What the service proves, the client checks with code of its own: a path that leads to the root, over sums that add up. No
  * other tree has that root.
  */
+type Tree = Awaited<ReturnType<typeof sumTreeOf>>
+
 interface Holder {
   profile_id: string
   minor: bigint
@@ -30,12 +32,12 @@ const textOf = (minor: bigint) => {
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`
 }
 
-const liabilityOf = (tree: SumTree): Liability => ({
+const liabilityOf = (tree: Tree): Liability => ({
   ...{ asset: 'USD', decimals: 2, leaves: tree.leaves, total: textOf(tree.total) },
   root: tree.root.toString('hex'),
 })
 
-function proofOf(tree: SumTree, holder: Holder): LiabilityProof {
+function proofOf(tree: Tree, holder: Holder): LiabilityProof {
   const { index, path } = tree.pathOf(leafFor(holder))!
   const { profile_id, salt, minor } = holder
   return {
@@ -53,9 +55,9 @@ test('the client verifies the proof of each leaf, for any number of leaves', () 
   fc.assert(
     fc.asyncProperty(AMOUNTS, async (amounts) => {
       const all = holders(amounts)
-      const tree = await SumTree.of(all.map(leafFor))
+      const tree = await sumTreeOf(all.map(leafFor))
       expect(tree.total).toBe(amounts.reduce((sum, amount) => sum + amount, 0n))
-      expect((await SumTree.of(all.map(leafFor).reverse())).root).toEqual(tree.root)
+      expect((await sumTreeOf(all.map(leafFor).reverse())).root).toEqual(tree.root)
       for (const holder of all) await verifyLiability(proofOf(tree, holder), liabilityOf(tree))
     }),
   ))
@@ -64,15 +66,15 @@ test('a tree that leaves a leaf out, alters one or doubles one has no proof for 
   fc.assert(
     fc.asyncProperty(AMOUNTS, fc.nat(), async (amounts, chosen) => {
       const all = holders([...amounts, 7n, 8n])
-      const published = liabilityOf(await SumTree.of(all.map(leafFor)))
+      const published = liabilityOf(await sumTreeOf(all.map(leafFor)))
       const place = chosen % all.length
       const holder = all[place]!
       const others = all.filter((other) => other !== holder)
       const altered = { ...holder, minor: holder.minor + 1n }
-      const less = await SumTree.of(others.map(leafFor))
+      const less = await sumTreeOf(others.map(leafFor))
       expect(less.pathOf(leafFor(holder))).toBeUndefined()
-      const changed = await SumTree.of([...others, altered].map(leafFor))
-      const doubled = await SumTree.of([...all, holder].map(leafFor))
+      const changed = await sumTreeOf([...others, altered].map(leafFor))
+      const doubled = await sumTreeOf([...all, holder].map(leafFor))
       for (const tree of [less, changed, doubled]) {
         expect(tree.root.toString('hex')).not.toBe(published.root)
         for (const other of others) await refused(proofOf(tree, other), published)
@@ -80,13 +82,13 @@ test('a tree that leaves a leaf out, alters one or doubles one has no proof for 
       await refused(proofOf(changed, altered), published)
       // A root whose total says less than its leaves is refused by each of them.
       const understated = { ...published, total: textOf(1n) }
-      await refused(proofOf(await SumTree.of(all.map(leafFor)), holder), understated)
+      await refused(proofOf(await sumTreeOf(all.map(leafFor)), holder), understated)
     }),
   ))
 
 test('each changed member of a proof or a liability is refused', async () => {
   const all = holders([500n, 250n, 0n, 1_000n, 75n])
-  const tree = await SumTree.of(all.map(leafFor))
+  const tree = await sumTreeOf(all.map(leafFor))
   const liability = liabilityOf(tree)
   const proof = proofOf(tree, all[1]!)
   const [first, ...rest] = proof.path as [LiabilityProof['path'][0], ...LiabilityProof['path']]
@@ -127,12 +129,12 @@ test('a negative balance, and sums beyond 16 bytes, make no tree', async () => {
   const [holder] = holders([0n])
   expect(() => leafFor({ ...holder!, minor: -1n })).toThrow(RangeError)
   const half = holders([2n ** 127n, 2n ** 127n]).map(leafFor)
-  await expect(SumTree.of(half)).rejects.toThrow(RangeError)
+  await expect(sumTreeOf(half)).rejects.toThrow(RangeError)
 })
 
 test('a node that is its own sibling is refused', async () => {
   const [holder] = holders([5n])
   const once = leafFor(holder!)
-  const tree = await SumTree.of([once, once])
+  const tree = await sumTreeOf([once, once])
   await refused(proofOf(tree, holder!), liabilityOf(tree))
 })

@@ -16,11 +16,6 @@ const LIMIT = 1n << 128n
 /** Nodes that are made before other work of the process goes on: some 10 ms. */
 const NODES_AT_ONCE = 4096
 
-export interface SumNode {
-  sum: bigint
-  hash: Buffer
-}
-
 const sha256 = (...parts: Uint8Array[]): Buffer => hash('sha256', Buffer.concat(parts), 'buffer')
 
 /** Sixteen bytes, big-endian. Throws RangeError for a negative sum, and for one of 2^128 or more. */
@@ -39,63 +34,37 @@ export function leafOf(salt: Uint8Array, profileId: string, asset: string, minor
   return Buffer.concat([sum, sha256(Buffer.of(0), salt, id, sum, Buffer.from(asset))])
 }
 
-/** A tree: its levels from the leaves up, each with its nodes one after another. */
-export class SumTree {
-  readonly #levels: readonly Buffer[]
-
-  private constructor(levels: readonly Buffer[]) {
-    this.#levels = levels
-  }
-
-  /**
-   * Makes a tree of leaves, at least one. They are put in the order of their hashes: neighbours in one tree are none in the next, so
-   * nobody follows one by the paths of another. Lets other work go on in between.
-   */
-  static async of(leaves: readonly Buffer[]): Promise<SumTree> {
-    const levels: Buffer[] = [Buffer.concat(leaves.toSorted(byHash))]
-    for (let level = levels[0]!; level.length > NODE_BYTES; level = levels.at(-1)!)
-      levels.push(await above(level))
-    return new SumTree(levels)
-  }
-
-  get leaves(): number {
-    return this.#levels[0]!.length / NODE_BYTES
-  }
-
-  get #top(): SumNode {
-    return nodeAt(this.#levels.at(-1)!, 0)
-  }
-
-  get total(): bigint {
-    return this.#top.sum
-  }
-
-  /** What commits to the number of leaves and the total, too. */
-  get root(): Buffer {
-    const count = Buffer.alloc(8)
-    count.writeBigUInt64BE(BigInt(this.leaves))
-    return sha256(Buffer.of(2), count, bytesOfSum(this.#top.sum), this.#top.hash)
-  }
-
-  /** The place of a leaf and the siblings on its path, from below. Undefined where it is not in the tree. */
-  pathOf(leaf: Buffer): { index: number; path: SumNode[] } | undefined {
-    const [first] = this.#levels
-    let found = -NODE_BYTES
-    do found = first!.indexOf(leaf, found + NODE_BYTES)
-    while (found > 0 && found % NODE_BYTES !== 0)
-    if (found < 0) return undefined
-    const index = found / NODE_BYTES
-    const path = this.#levels.flatMap((level, height) => {
-      const sibling = Math.floor(index / 2 ** height) ^ 1
-      return sibling * NODE_BYTES < level.length ? [nodeAt(level, sibling)] : []
-    })
-    return { index, path }
+/**
+ * Makes a tree of leaves, at least one. They are put in the order of their hashes: neighbours in one tree are none in the next, so
+ * nobody follows one by the paths of another. `root` commits to the number and the total, too; `pathOf` gives the place of a leaf
+ * and the siblings on its path, from below. Lets other work go on in between.
+ */
+export async function sumTreeOf(leaves: readonly Buffer[]) {
+  const levels: Buffer[] = [Buffer.concat(leaves.toSorted(byHash))]
+  for (let level = levels[0]!; level.length > NODE_BYTES; level = levels.at(-1)!)
+    levels.push(await above(level))
+  const { sum: total, hash: top } = nodeAt(levels.at(-1)!, 0)
+  const count = Buffer.alloc(8)
+  count.writeBigUInt64BE(BigInt(leaves.length))
+  return {
+    leaves: leaves.length,
+    total,
+    root: sha256(Buffer.of(2), count, bytesOfSum(total), top),
+    pathOf(leaf: Buffer) {
+      const index = levels[0]!.indexOf(leaf) / NODE_BYTES
+      if (index < 0) return undefined
+      const path = levels.flatMap((level, height) => {
+        const sibling = Math.floor(index / 2 ** height) ^ 1
+        return sibling * NODE_BYTES < level.length ? [nodeAt(level, sibling)] : []
+      })
+      return { index, path }
+    },
   }
 }
 
 const byHash = (a: Buffer, b: Buffer) => a.compare(b, SUM_BYTES, NODE_BYTES, SUM_BYTES, NODE_BYTES)
 
-const nodeAt = (level: Buffer, place: number): SumNode => ({
+const nodeAt = (level: Buffer, place: number) => ({
   sum: sumIn(level, place * NODE_BYTES),
   hash: level.subarray(place * NODE_BYTES + SUM_BYTES, (place + 1) * NODE_BYTES),
 })

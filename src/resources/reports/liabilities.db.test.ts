@@ -57,7 +57,7 @@ describe('List Liabilities', () => {
       const { at, items } = await liabilitiesAt(asked)
       const { rows } = await service.db.query<{ asset: string; total: string }>(
         `select asset, trim_scale(sum(amount))::text as total from entries
-         where account = 'profile' and created_at <= $1 group by asset order by asset`,
+         where account = 'profile' and created_at < $1 group by asset order by asset`,
         [at],
       )
       expect(items.map(({ asset, total }) => ({ asset, total }))).toEqual(rows)

@@ -2,10 +2,11 @@ import { Type } from 'typebox'
 import { Amount, AssetSymbol, Closed, NamedObject, Timestamp } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { forAll } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
+import { EVER } from '../../http/time-bounds.ts'
+import { completeUntil } from '../../money/books/book.ts'
 import { readLiabilities } from '../../money/books/liabilities.ts'
 import { operation } from '../operation.ts'
-import { liabilityMoment } from './liability-moment.ts'
+import { reported, reportTime, ReportTime } from './book.ts'
 
 const Liability = NamedObject('Liability', {
   asset: AssetSymbol,
@@ -24,15 +25,14 @@ export const listLiabilities = operation({
   summary: 'List Liabilities',
   description:
     'What the platform owes the profiles of all customers, by asset, with the root of a Merkle sum tree: publish it, and each holder can check by Get Liability Proof that its balance is in the total. One moment has one root while the oldest master key is kept.',
-  query: Closed({
-    at: Type.Optional(Timestamp('Moment of the balances: now at the latest.')),
-  }),
+  query: Closed({ at: ReportTime('Balances before this moment (default: now).') }),
   reply: Type.Object({
-    at: Timestamp('Moment of the balances.'),
+    at: Timestamp('Balances before this moment: now at the latest.'),
     items: Type.Array(Liability, { description: 'By ticker.' }),
   }),
   async run({ query, db, rowMacs }) {
-    const at = microsToTimestamp(await liabilityMoment(db, query.at))
-    return { at, items: await readLiabilities(forEverybody(forAll(db)), rowMacs, at) }
+    const whole = { db: forEverybody(forAll(db)), customerId: undefined }
+    const at = await reported(completeUntil(whole, reportTime(query, 'at', EVER.to)))
+    return { at: at.text, items: await readLiabilities(whole.db, rowMacs, at) }
   },
 })
