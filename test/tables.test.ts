@@ -27,7 +27,9 @@ const ALLOWED: Record<string, string> = {
   audit_log:
     'audit | access/audit-log, access/operators, access/tokens, governance/approvals, governance/policy, money/movements, money/records, money/verify, resources/statements',
   balances:
-    'money/ledger | bank_wires: 'money/records | money/ledger, closed_days: 'money/books | money/ledger, money/books, money/verify, resources/profiles, resources/reports, resources/search, resources/search', resources/statements, resources/transfers, upkeep/metrics, upkeep/metrics'',
+    'money/ledger | money/books, money/verify, resources/profiles, resources/reports, resources/statements, resources/transfers, upkeep/metrics',
+  bank_wires: 'money/records | money/ledger, money/verify, resources/reports, resources/search',
+  closed_days: 'money/books | money/ledger, money/verify, resources/reports',
   credited_deposits: 'money/movements',
   crypto_destination_addresses:
     'money/records, resources/destination-addresses | money/verify, resources/orchestrations, resources/search',
