@@ -6,14 +6,14 @@ export type Liability = components['schemas']['Liability']
 /** A record of `GET /v2/profiles/{id}/liability-proof`. */
 export type LiabilityProof = components['schemas']['LiabilityProof']
 
-const SUM_BYTES = 16
 const LIMIT = 1n << 128n
 /** A tree of 2^53 leaves is no higher. */
 const PATH_MAX = 53
 
+type Bytes = Uint8Array<ArrayBuffer>
 interface Node {
   sum: bigint
-  hash: Uint8Array<ArrayBuffer>
+  hash: Bytes
 }
 
 /**
@@ -24,52 +24,46 @@ interface Node {
 export async function verifyLiability(proof: LiabilityProof, liability: Liability): Promise<void> {
   const { decimals, leaves } = liability
   requireThat(proof.asset === liability.asset, 'it is about another asset')
-  requireThat(isCount(decimals) && decimals <= 18, 'its decimals are none')
-  requireThat(isCount(leaves) && isCount(proof.index) && proof.index < leaves, 'no leaf has its index')
+  requireThat([decimals, leaves, proof.index].every(isCount) && decimals <= 18, 'its numbers are none')
+  requireThat(proof.index < leaves, 'no leaf has its index')
   requireThat(Array.isArray(proof.path) && proof.path.length <= PATH_MAX, 'its path is too long')
   const total = minorOf(liability.total, decimals)
   const sum = minorOf(proof.amount, decimals)
-  const id = bytesOfHex(proof.profile_id.replaceAll('-', ''), 16)
+  const id = bytesOf(proof.profile_id.replaceAll('-', ''), 16)
   const asset = new TextEncoder().encode(proof.asset)
-  let node: Node = {
-    sum,
-    hash: await sha256(Uint8Array.of(0), bytesOfHex(proof.salt, 32), id, bytesOf(sum, SUM_BYTES), asset),
-  }
+  let node = { sum, hash: await sha256([0], bytesOf(proof.salt, 32), id, bytesOf(sum, 16), asset) }
   // RFC 9162, 2.1.3.2: the index and the number of leaves decide on which side each sibling is, and how many there are.
   let [index, last] = [proof.index, leaves - 1]
   for (const step of proof.path) {
     requireThat(last > 0, 'its path is too long')
-    const sibling = { sum: minorOf(step.sum, decimals), hash: bytesOfHex(step.hash, 32) }
+    const sibling = { sum: minorOf(step.sum, decimals), hash: bytesOf(step.hash, 32) }
     requireThat(!isSame(sibling.hash, node.hash), 'a node is its own sibling')
     const isRight = index % 2 === 1 || index === last
-    node = await above(...(isRight ? ([sibling, node] as const) : ([node, sibling] as const)))
+    node = isRight ? await above(sibling, node) : await above(node, sibling)
     // A last node without a sibling has moved up.
     while (index % 2 === 0 && index === last && index > 0) [index, last] = [index / 2, last / 2]
     ;[index, last] = [Math.floor(index / 2), Math.floor(last / 2)]
   }
   requireThat(last === 0, 'its path is too short')
   requireThat(node.sum === total, 'its sums lead to another total')
-  const root = await sha256(
-    Uint8Array.of(2),
-    bytesOf(BigInt(leaves), 8),
-    bytesOf(total, SUM_BYTES),
-    node.hash,
-  )
-  requireThat(isSame(root, bytesOfHex(liability.root, 32)), 'its hashes lead to another root')
+  const root = await sha256([2], bytesOf(BigInt(leaves), 8), bytesOf(total, 16), node.hash)
+  requireThat(isSame(root, bytesOf(liability.root, 32)), 'its hashes lead to another root')
 }
 
 async function above(left: Node, right: Node): Promise<Node> {
   const sum = left.sum + right.sum
   requireThat(sum < LIMIT, 'a sum is too large')
-  const parts = [left, right].flatMap((node) => [bytesOf(node.sum, SUM_BYTES), node.hash])
-  return { sum, hash: await sha256(Uint8Array.of(1), ...parts) }
+  return {
+    sum,
+    hash: await sha256([1], bytesOf(left.sum, 16), left.hash, bytesOf(right.sum, 16), right.hash),
+  }
 }
 
-function requireThat(holds: boolean, wrong: string): asserts holds {
+function requireThat(holds: boolean, wrong: string): void {
   if (!holds) throw new BursarProofError(`not a proof of this liability: ${wrong}`)
 }
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0
 
 /** A decimal string in the smallest unit. A negative amount is refused, as it would hide a liability. */
 function minorOf(amount: string, decimals: number): bigint {
@@ -80,17 +74,14 @@ function minorOf(amount: string, decimals: number): bigint {
   return minor
 }
 
-function bytesOfHex(hex: string, length: number): Uint8Array<ArrayBuffer> {
+/** The bytes of hex digits, or of a number, big-endian. */
+function bytesOf(value: string | bigint, length: number): Bytes {
+  const hex = typeof value === 'string' ? value : value.toString(16).padStart(2 * length, '0')
   requireThat(/^[\da-f]*$/.test(hex) && hex.length === 2 * length, `${hex} is not ${length} bytes in hex`)
   return Uint8Array.from({ length }, (_, place) => Number.parseInt(hex.slice(2 * place, 2 * place + 2), 16))
 }
 
-const bytesOf = (value: bigint, length: number) =>
-  bytesOfHex(value.toString(16).padStart(2 * length, '0'), length)
+const isSame = (a: Bytes, b: Bytes) => a.every((byte, place) => byte === b[place])
 
-const isSame = (a: Uint8Array, b: Uint8Array) => a.every((byte, place) => byte === b[place])
-
-async function sha256(...parts: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = Uint8Array.from(parts.flatMap((part) => [...part]))
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
-}
+const sha256 = async (...parts: Iterable<number>[]): Promise<Bytes> =>
+  new Uint8Array(await crypto.subtle.digest('SHA-256', Uint8Array.from(parts.flatMap((part) => [...part]))))

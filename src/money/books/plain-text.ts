@@ -2,34 +2,24 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import type { Moment } from '../../db/ids.ts'
 import { completeUntil, type Book } from './book.ts'
+import { inChart, type AccountKind } from './chart.ts'
 import { DIALECTS, type Posted, type Program } from './plain-text-dialects.ts'
 import { readEntries, textOf, type BookEntry } from './read-entries.ts'
 import { readProfileSums, readSums } from './sums.ts'
 
-/** The accounts of the chart by their first word. Whatever joins two legs is equity, and zero once both are posted. */
-const CHART: Record<string, string> = {
-  bank: 'Assets:Bank',
-  custody: 'Assets:Custody',
-  cold: 'Assets:Cold',
-  simulated: 'Assets:Simulated',
-  in_flight: 'Liabilities:In-Flight',
-  fees: 'Income:Fees',
-  network_fees: 'Expenses:Network-Fees',
-  rewards: 'Expenses:Rewards',
-  conversion: 'Equity:Conversion',
-  internal: 'Equity:Internal',
-  between_customers: 'Equity:Between-Customers',
+/** Whatever joins two legs is equity, and zero once both are posted. */
+const ROOTS: Record<AccountKind, string> = {
+  ...{ ASSET: 'Assets', LIABILITY: 'Liabilities', INCOME: 'Income', EXPENSE: 'Expenses', CLEARING: 'Equity' },
 }
 /** What fees and costs of before the time have left. */
 const EARLIER = 'Equity:Retained-Earnings'
 
-/** The name of an account that both programs take: `Assets:Custody:BITCOIN-CASH`. Throws for an account that the chart lacks. */
+/** The name of an account that both programs take: `Assets:Custody:BITCOIN-CASH`. */
 export function nameOfAccount({ account, profile_id }: Pick<BookEntry, 'account' | 'profile_id'>): string {
   if (profile_id !== null) return `Liabilities:Profiles:P-${profile_id}`
-  const [first = '', network] = account.split(':')
-  const name = CHART[first]
-  if (name === undefined) throw new Error(`the chart has no account ${account}`)
-  return network === undefined ? name : `${name}:${network.replaceAll('_', '-')}`
+  const [first = '', network = ''] = account.replaceAll('_', '-').split(':')
+  const name = first.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase())
+  return `${ROOTS[inChart(account).kind]}:${name}${network && `:${network}`}`
 }
 
 /**

@@ -1,0 +1,88 @@
+import { Type } from 'typebox'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import { Amount, AssetSymbol, Closed, NamedObject, Timestamp, Uuid } from '../../contract/fields.ts'
+import { forEverybody } from '../../db/customer-pool.ts'
+import { forAll, type Database } from '../../db/database.ts'
+import { EVER } from '../../http/time-bounds.ts'
+import { completeUntil } from '../../money/books/book.ts'
+import { readLiabilities, readLiabilityProofs } from '../../money/books/liabilities.ts'
+import { requireProfile } from '../../money/records/profile.ts'
+import { operation } from '../operation.ts'
+import { reported, reportTime, ReportTime } from './book.ts'
+import { selectStatementBalances } from './read-statement.ts'
+
+const HexHash = Type.String({ description: '64 hex digits.' })
+const Liability = NamedObject('Liability', {
+  asset: AssetSymbol,
+  decimals: Type.Integer({ description: 'Decimals of the smallest unit, in which the tree counts.' }),
+  leaves: Type.Integer({ description: 'Number of balances, those of zero included.' }),
+  total: Amount('Sum of the balances.'),
+  root: HexHash,
+})
+
+const LiabilityProof = NamedObject('LiabilityProof', {
+  profile_id: Uuid('Profile id.'),
+  asset: AssetSymbol,
+  amount: Amount('Balance of the profile.'),
+  salt: HexHash,
+  index: Type.Integer({ description: 'Place of the balance among the leaves, from 0 on.' }),
+  path: Type.Array(Type.Object({ sum: Amount('Sum of the sibling.'), hash: HexHash }), {
+    description: 'The siblings on the way to the root, from below.',
+  }),
+})
+
+const AT = Timestamp('Balances before this moment: now at the latest.')
+
+/** The whole ledger, and the moment that is asked for or the last at which it is final. */
+async function momentOf(asked: Database, query: object) {
+  const db = forEverybody(forAll(asked))
+  const wanted = reportTime({ ...query }, 'at', EVER.to)
+  return { db, at: await reported(completeUntil({ db, customerId: undefined }, wanted)) }
+}
+
+/** What the platform owes all its profiles, in a form that it cannot change for one of them alone. */
+export const listLiabilities = operation({
+  method: 'GET',
+  url: '/v2/reports/liabilities',
+  scope: 'reports:read_report',
+  tag: 'Reports',
+  summary: 'List Liabilities',
+  description:
+    'What the platform owes the profiles of all customers, by asset, with the root of a Merkle sum tree, which commits to the number of balances, the total and each balance: publish it, and each holder can check by Get Liability Proof that its balance is in the total. One moment has one root while the oldest master key is kept.',
+  query: Closed({ at: ReportTime('Balances before this moment (default: now).') }),
+  reply: Type.Object({
+    at: AT,
+    items: Type.Array(Liability, { description: 'By ticker.' }),
+  }),
+  async run({ query, db: asked, rowMacs }) {
+    const { db, at } = await momentOf(asked, query)
+    return { at: at.text, items: await readLiabilities(db, rowMacs, at) }
+  },
+})
+
+/** The proof that a profile's balances are in what the platform says it owes. */
+export const getLiabilityProof = operation({
+  method: 'GET',
+  url: '/v2/profiles/:id/liability-proof',
+  scope: 'reports:read_report',
+  tag: 'Reports',
+  summary: 'Get Liability Proof',
+  description:
+    'For each asset that the profile has held: the path from its balance to the root of List Liabilities at the same moment. `verifyLiability` of `@bursar/client` checks it without the service.',
+  example: { params: { id: EXAMPLE.profile_id } },
+  params: Type.Object({ id: Uuid('Profile id.') }),
+  query: Closed({ at: ReportTime('The `at` that List Liabilities has answered (default: now).') }),
+  reply: Type.Object({
+    at: AT,
+    items: Type.Array(LiabilityProof, { description: 'By ticker.' }),
+  }),
+  problems: ['not-found'],
+  async run({ params, query, customerId, db: asked, rowMacs }) {
+    const profileId = params.id.toLowerCase()
+    await requireProfile(asked, customerId, profileId)
+    const { db, at } = await momentOf(asked, query)
+    const held = { db: asked, customerId, profileId, from: at.text, to: at.text }
+    const balances = await selectStatementBalances(held, undefined)
+    return { at: at.text, items: await readLiabilityProofs(db, rowMacs, at, profileId, balances) }
+  },
+})
