@@ -45,7 +45,7 @@ export function FileButton({ name, call }: { name: string; call: Call }) {
 }
 
 /** The name of a file with the days that the address limits it to. */
-export const fileOf = (name: string) =>
+const fileOf = (name: string) =>
   [
     name,
     ...['from', 'before'].flatMap((bound) => (filterOf(bound) === '' ? [] : [bound, filterOf(bound)])),

@@ -16,7 +16,7 @@ interface Sums {
  * An account in an asset over a time, in decimal strings: `opening`, less `debit`, plus `credit` is `closing`. All profiles are
  * one account. Negative: what the platform has, such as money at its bank.
  */
-export interface AccountSums {
+interface AccountSums {
   account: string
   asset: string
   opening: string

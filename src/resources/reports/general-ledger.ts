@@ -193,7 +193,7 @@ export const listGeneralLedger = operation({
     }
     const page = items.slice(0, limit)
     return {
-      ...{ from: asked.from.text, to: asked.to.text, items: page as never[] },
+      ...{ from: asked.from.text, to: asked.to.text, items: page },
       ...(items.length > limit && { next_page_cursor: cursorOf(page.at(-1)!) }),
     }
   },
