@@ -30,6 +30,7 @@ const COMPOSED = [
   'src/audit/sealed-rows.ts seal',
   'src/audit/sealed-rows.ts sealAll',
   'src/db/changes.ts firstIn',
+  'src/db/horizon.ts selectSessions',
   'src/db/lock-rows.ts lockRows',
   // The statements of `readOfCustomer`, which this test reads where it is called.
   'src/db/shared-transaction.ts rowsOf',
@@ -48,6 +49,7 @@ const COMPOSED = [
   'src/resources/markets/list-historical-prices.ts selectPoints',
   'src/resources/orchestrations/create-orchestration-rule.ts findRule',
   'src/resources/orchestrations/list-orchestrations.ts selectOrchestrations',
+  'src/resources/reports/list-activity.ts readActivity',
   'src/resources/statements/generate-statements.ts selectDays',
   'src/upkeep/metrics/database-gauges.ts readSamples',
   'src/upkeep/retention/partition-status.ts partitionStatus',

@@ -64,7 +64,7 @@ test('transfers, balances and open withdrawals are read with the role of the ser
   const day = new Date().toISOString().slice(0, 10)
   for (const time of [[], ['--at', new Date().toISOString()], ['--from', day, ...of]]) {
     type Ledger = Record<'items' | 'sums', { account: string; asset: string; closing: string }[]>
-    const { items, sums } = await read<Ledger>('ledger', 'balances', ...time)
+    const { items, sums } = await read<Ledger>('report', 'trial-balance', ...time)
     expect(sums.map(({ closing }) => closing)).toEqual(sums.map(() => '0'))
     // The withdrawals are in flight.
     expect(items.map(({ account }) => account)).toEqual(
@@ -76,10 +76,10 @@ test('transfers, balances and open withdrawals are read with the role of the ser
           expect.objectContaining({ account: 'profile', asset, closing: available }),
         )
   }
-  expect((await bursar('ledger', 'balances')).stdout).toMatch(
-    /^From \S+ to before 20\S+\naccount +asset +opening/,
+  expect((await bursar('report', 'trial-balance')).stdout).toMatch(
+    /^From \S+ to before 20\S+\naccount +name +profile_id +asset +opening/,
   )
-  expect((await bursar('ledger', 'balances', '--at', 'noon')).code).toBe(2)
+  expect((await bursar('report', 'trial-balance', '--at', 'noon')).code).toBe(1)
 
   expect((await bursar('freeze', 'customer', customer.customer_id, '--reason', 'a court asks')).code).toBe(0)
   await settleWithdrawals(service.db, service.networks)

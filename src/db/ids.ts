@@ -14,6 +14,12 @@ export const momentAt = (text: string): Moment => ({
   text,
 })
 
+/** A moment by its microseconds since 1970. */
+export const momentOfMicros = (micros: number): Moment => ({
+  micros,
+  text: Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString({ fractionalSecondDigits: 6 }),
+})
+
 /**
  * Reads the database's clock. Only this clock counts: the clocks of processes may disagree. A record takes its id in the
  * transaction that inserts it. Otherwise a pause between the two would let ascending lists pass the id (horizon.ts), so

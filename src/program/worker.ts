@@ -30,7 +30,7 @@ import type { Step } from '../rails/payouts/next-step.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 import { traceSteps } from '../rails/payouts/trace-steps.ts'
 import { attempts, backingOff, every, repeatUntil, resting, type Attempts, type Round } from './repeat.ts'
-import { Closing } from '../money/books/closing.ts'
+import { closingOf } from '../money/books/closing.ts'
 import { sweepDepositAddresses } from '../rails/treasury/sweep-deposit-addresses.ts'
 import { postRefills } from '../rails/treasury/refills.ts'
 import { watchNetworkFees } from '../rails/treasury/watch-network-fees.ts'
@@ -45,7 +45,6 @@ const ALL_DEPOSITS_EVERY_MS = 300_000
 const SAME_BLOCK_MS_MAX = 30_000
 /** Rest between two rounds of sweeps. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
-/** Most heads of the audit log in one line of the log. */
 const HEADS_OF_LINE = 100
 /** At the stop, deliveries under way get this long, but at most a quarter of the stop's limit. The others are repeated later. */
 const DELIVERIES_GRACE_MS = 5_000
@@ -137,7 +136,6 @@ function roundsOf(shared: Shared): Round[] {
   const everyNetwork: [PayoutNetwork, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
   const suspicions: Suspicions = new Map()
-  const closing = new Closing(db, log)
   const seen: Seen = (...found) => meter?.walletsSeen(...found)
   const canSweep = (group: Networks) => [...group.values()].some((adapter) => adapter.sweep !== undefined)
   return [
@@ -170,7 +168,7 @@ function roundsOf(shared: Shared): Round[] {
         log.info({ tables: postponed }, 'weekly partitions: the tables were in use, trying again in a minute')
       },
     ),
-    every(shared, 'closing', MINUTE_MS, () => closing.round()),
+    every(shared, 'closing', MINUTE_MS, closingOf(db, log)),
     // Records the freezes that were placed while the platform's audit log was unreachable.
     every(shared, 'freezes', MINUTE_MS, () => recordWaitingFreezes(db)),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.

@@ -4,9 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { move, openMovement } from '../../../test/history.ts'
 import { ownDatabase, type TestDatabase } from '../../../test/support.ts'
 import { openDatabase, transaction, type Database } from '../../db/database.ts'
-import { momentAt, type Moment } from '../../db/ids.ts'
+import { momentAt, momentOfMicros, type Moment } from '../../db/ids.ts'
 import { advanceClock } from '../../db/sandbox-clock.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { createCustomer } from '../records/customer.ts'
 import { verify } from '../verify/verify.ts'
 import { Closing } from './closing.ts'
@@ -21,8 +20,8 @@ const customers: { customer_id: string; profile_id: string }[] = []
 /** The beginning of today, by the database's clock. */
 let today: number
 
-const at = (micros: number): Moment => momentAt(microsToTimestamp(micros))
-const dayOf = (micros: number) => microsToTimestamp(micros).slice(0, 10)
+const at = momentOfMicros
+const dayOf = (micros: number) => at(micros).text.slice(0, 10)
 
 beforeAll(async () => {
   database = await ownDatabase()

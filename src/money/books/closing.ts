@@ -62,6 +62,12 @@ export class Closing {
   }
 }
 
+/** The work of a loop that closes days. */
+export const closingOf = (...given: ConstructorParameters<typeof Closing>): (() => Promise<ClosedDay[]>) => {
+  const closing = new Closing(...given)
+  return () => closing.round()
+}
+
 const underWay = async (db: Database) =>
   (
     await Promise.all(

@@ -1,10 +1,10 @@
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import type { Moment } from '../../db/ids.ts'
+import { momentOfMicros, type Moment } from '../../db/ids.ts'
 import { completeUntil, type Book } from './book.ts'
 import { inChart, type AccountKind } from './chart.ts'
 import { DIALECTS, type Posted, type Program } from './plain-text-dialects.ts'
-import { readEntries, textOf, type BookEntry } from './read-entries.ts'
+import { readEntries, type BookEntry } from './read-entries.ts'
 import { readProfileSums, readSums } from './sums.ts'
 
 /** Whatever joins two legs is equity, and zero once both are posted. */
@@ -62,7 +62,7 @@ export async function* plainTextOf(
     yield write(dialect.head(day, labelOf(first), first), day, entries.map(postedOf))
   }
   const closing = [...sums.values()].map((sum) => ({ name: sum.name, amount: amountOf(sum) }))
-  yield textOfLines(dialect.end(dayOf(textOf(to.micros - 1)), closing))
+  yield textOfLines(dialect.end(dayOf(momentOfMicros(to.micros - 1).text), closing))
 }
 
 /** The entries of one event of a transfer follow one another. */

@@ -1,7 +1,6 @@
-import { Temporal } from 'temporal-polyfill'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { momentAt, PLATFORM_ID, type Moment } from '../../db/ids.ts'
+import { momentAt, momentOfMicros, PLATFORM_ID, type Moment } from '../../db/ids.ts'
 import { completeUntil, type Book } from './book.ts'
 
 /** An entry of the ledger as books show it. */
@@ -61,7 +60,7 @@ export async function* readEntries(book: Book, asked: AskedEntries): AsyncGenera
       width = Math.max(1, Math.min(width, last - begin))
       begin = last
     } else {
-      after = beginningOf({ micros: end, text: textOf(end) })
+      after = beginningOf(momentOfMicros(end))
       width = page.length > PAGE / 2 ? width : width * 2
       begin = end
     }
@@ -76,10 +75,6 @@ const beginningOf = ({ text }: Moment): Place => ({
   ...{ created_at: text, customer_id: PLATFORM_ID, transfer_id: PLATFORM_ID },
   ...{ event: '', position: -1 },
 })
-
-/** A moment of whole microseconds since 1970 as text. */
-export const textOf = (micros: number): string =>
-  Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
 
 async function selectEntries(
   { db, customerId }: Book,
@@ -100,7 +95,14 @@ async function selectEntries(
     order by created_at, customer_id, transfer_id, event collate "C", position
     limit $11`,
     [
-      ...[after.created_at, textOf(end), after.customer_id, after.transfer_id, after.event, after.position],
+      ...[
+        after.created_at,
+        momentOfMicros(end).text,
+        after.customer_id,
+        after.transfer_id,
+        after.event,
+        after.position,
+      ],
       ...[customerId, account, profileId, asset, PAGE],
     ],
   )

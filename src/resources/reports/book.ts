@@ -4,9 +4,9 @@ import { problem } from '../../contract/problems.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { forAll, type Database } from '../../db/database.ts'
 import { HorizonUnknown } from '../../db/horizon.ts'
-import { momentAt, type Moment } from '../../db/ids.ts'
+import { momentOfMicros, type Moment } from '../../db/ids.ts'
 import type { Request } from '../../http/operation.ts'
-import { EVER, microsOf, microsToTimestamp } from '../../http/time-bounds.ts'
+import { EVER, microsOf } from '../../http/time-bounds.ts'
 import type { Book } from '../../money/books/book.ts'
 
 /** The parameter by which operators of the deployment choose one customer's entries. */
@@ -45,7 +45,7 @@ export function reportTime(query: Record<string, unknown>, name: string, otherwi
     text === undefined
       ? otherwise
       : microsOf(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text, name).floor
-  return momentAt(microsToTimestamp(micros))
+  return momentOfMicros(micros)
 }
 
 /** The time of a report: `from` to before `to`. Without bounds it is all time. Throws bad-request. */

@@ -4,9 +4,8 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { csvIn } from '../../contract/csv.ts'
 import { AssetSymbol, Closed, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { momentAt, UUID } from '../../db/ids.ts'
+import { momentAt, momentOfMicros, UUID } from '../../db/ids.ts'
 import { PAGE_SIZE_DEFAULT, pageEnd, pageParameters } from '../../http/lists.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { completeUntil, earlierOf, type Book } from '../../money/books/book.ts'
 import { inChart } from '../../money/books/chart.ts'
 import { readEntries, type AskedEntries, type BookEntry, type Place } from '../../money/books/read-entries.ts'
@@ -140,7 +139,7 @@ function readCursor(cursor: string): Place {
   if (micros === undefined || !UUID.test(customer_id) || !UUID.test(transfer_id))
     throw problem.badRequest('page_cursor is no cursor of this list', 'page_cursor')
   return {
-    created_at: microsToTimestamp(Number(micros)),
+    created_at: momentOfMicros(Number(micros)).text,
     customer_id,
     transfer_id,
     event,
