@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import { csvIn } from '../../contract/csv.ts'
 import { AssetSymbol, Closed, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import { reusedAnswers } from '../../http/reused-answers.ts'
 import type { Book } from '../../money/books/book.ts'
 import { inChart } from '../../money/books/chart.ts'
 import { readProfileSums, readSums, type BookSums, type ProfileSums } from '../../money/books/sums.ts'
@@ -39,13 +38,9 @@ const QUERY = {
   ...OF_CUSTOMER,
 }
 
-const reused = reusedAnswers<BookSums>()
-
 /** Reads the sums of the accounts for a request, in the asset that it names. */
 async function sumsOf(book: Book, query: Record<string, unknown>): Promise<BookSums> {
-  const asked = reportPeriod(query, 'at')
-  const key = JSON.stringify([book.customerId, asked])
-  const { items, sums, ...time } = await reported(reused(key, () => readSums(book, asked)))
+  const { items, sums, ...time } = await reported(readSums(book, reportPeriod(query, 'at')))
   const isAsked = ({ asset }: { asset: string }) => query.asset === undefined || asset === query.asset
   return { ...time, items: items.filter(isAsked), sums: sums.filter(isAsked) }
 }
