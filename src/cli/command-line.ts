@@ -16,7 +16,7 @@ import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { NetworkAdapter } from '../networks/network.ts'
 import type { RailsContext } from '../rails/context.ts'
 import type { OperatorContext, OperatorOperation } from '../resources/operation.ts'
-import { scopesOf } from '../contract/scopes.ts'
+import { OPERATOR_SCOPES, scopesOf } from '../contract/scopes.ts'
 import type { OpenContext, Operate } from './define.ts'
 import { ownProcess } from './own-process.ts'
 import { readSettings, type Settings } from '../settings.ts'
@@ -183,7 +183,12 @@ async function runOperation<Reply>(
     ...{ db, settings, ledger },
     ...(keys && { policies: new Policies(keys), rowMacs: new RowMacs(keys) }),
   } as OperatorContext
-  const caller = { customerId, clientId: origin.actor.id, scopes: scopesOf(settings.mode), origin }
+  const caller = {
+    customerId,
+    clientId: origin.actor.id,
+    scopes: [...scopesOf(settings.mode), ...OPERATOR_SCOPES],
+    origin,
+  }
   const { fileValidator } = await import('../http/validation.ts')
   const [params, query, body] = (['params', 'query', 'body'] as const).map((part) => {
     const schema = operation[part]
