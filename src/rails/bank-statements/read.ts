@@ -1,0 +1,31 @@
+import { isUtf8 } from 'node:buffer'
+import { readBai2 } from './bai2.ts'
+import { readCamt053 } from './camt-053.ts'
+import { readMt940 } from './mt940.ts'
+import { refuse, requireBalanced, type BankStatement } from './statement.ts'
+
+/** Largest file that is read. */
+export const FILE_BYTES_MAX = 16 * 1024 * 1024
+
+/**
+ * Reads the statements of a file, camt.053, MT940 or BAI2, in the order of their dates. Each leads from its opening to its closing
+ * balance. Throws a Refusal that names what is wrong.
+ */
+export async function readStatements(file: Buffer): Promise<BankStatement[]> {
+  if (file.length > FILE_BYTES_MAX) refuse(`the file is larger than ${FILE_BYTES_MAX} bytes`)
+  // Banks write UTF-8 or a character set of one byte, whatever they say.
+  const text = isUtf8(file) ? file.toString('utf8') : new TextDecoder('windows-1252').decode(file)
+  const statements = await readerOf(text)(text.replace(/^\ufeff?\s*/, ''))
+  if (statements.length === 0) refuse('the file has no statement')
+  statements.forEach(requireBalanced)
+  // Statements of one day stay in the order of the file.
+  return statements.toSorted((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0))
+}
+
+function readerOf(text: string): (text: string) => Promise<BankStatement[]> {
+  const begin = text.slice(0, 1_000).replace(/^\ufeff?\s*/, '')
+  if (begin.startsWith('<')) return readCamt053
+  if (begin.startsWith('01,')) return readBai2
+  if (/^(?:\{1:|:20:)/m.test(begin)) return readMt940
+  return refuse('unknown format: the file is no camt.053, MT940 or BAI2')
+}
