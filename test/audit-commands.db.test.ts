@@ -67,6 +67,8 @@ const READS = [
     'psbt list',
     'treasury list',
     'treasury refill',
+    'bank lines',
+    'bank reconciliation',
     'wire list',
     'wire show',
     'deposits list',
@@ -107,6 +109,7 @@ const SIGNER = [
 const ENDS = ['sandbox reset']
 
 const CLI = 'test/cli.slow.test.ts'
+const BANK = 'src/resources/operators/bank-statements.db.test.ts'
 const WIRES = 'src/cli/wires.program.test.ts'
 const PAYMENTS = 'src/rails/payouts/operator-commands.db.test.ts'
 const REAL_NETWORKS = 'test/real-networks-serve.chain.test.ts'
@@ -120,6 +123,9 @@ const ELSEWHERE: Record<string, [file: string, named: string]> = {
   'statements generate': [CLI, "'statement.generate'"],
   'statements pay': [CLI, "'statement.pay'"],
   'statements reverse': ['src/resources/statements/pay-statements.slow.test.ts', "'statement.reverse'"],
+  'bank import': [BANK, "'bank_statement.import'"],
+  'bank match': [BANK, "'bank_line.match'"],
+  'bank rule exact': [BANK, "'bank_rule.set'"],
   'wire take': [WIRES, "'transfer.take'"],
   'wire mark-sent': [WIRES, "'transfer.mark_sent'"],
   'wire mark-failed': [WIRES, "'transfer.mark_failed'"],

@@ -12,6 +12,10 @@ const NOT_TENANT_OWNED = [
   'acknowledged_transactions',
   'address_series',
   'asked_addresses',
+  'bank_lines',
+  'bank_matches',
+  'bank_rules',
+  'bank_statements',
   'bank_wires',
   'closed_days',
   'customers',
@@ -140,6 +144,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     [11, 'drop index transfers_memo'],
     [13, 'drop table withdrawal_marks'],
     [18, 'drop table closed_days, day_sums; drop index entries_created_at'],
+    [19, 'drop table bank_statements, bank_lines, bank_matches, bank_rules'],
   ]
   for (const [migration, takenBack] of later) if (migration > has) await database.owner.query(takenBack)
   await database.owner.query(
@@ -169,6 +174,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '016.do.journal-heads.sql',
       '017.do.head-of-each-network.sql',
       '018.do.closed-days.sql',
+      '019.do.bank-statements.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(

@@ -28,7 +28,11 @@ const ALLOWED: Record<string, string> = {
     'audit | access/audit-log, access/operators, access/tokens, governance/approvals, governance/policy, money/movements, money/records, money/verify, resources/statements',
   balances:
     'money/ledger | money/books, money/verify, resources/profiles, resources/reports, resources/statements, resources/transfers, upkeep/metrics',
-  bank_wires: 'money/records | money/ledger, money/verify, resources/reports, resources/search',
+  bank_lines: 'rails/bank-statements',
+  bank_matches: 'rails/bank-statements',
+  bank_rules: 'rails/bank-statements',
+  bank_statements: 'rails/bank-statements',
+  bank_wires: 'money/records | money/ledger, money/verify, rails/bank-statements, resources/reports, resources/search',
   closed_days: 'money/books | money/ledger, money/verify, resources/reports',
   credited_deposits: 'money/movements',
   crypto_destination_addresses:
@@ -44,7 +48,7 @@ const ALLOWED: Record<string, string> = {
   deposit_addresses:
     'networks | chains/evm, chains/kit, chains/solana, money/records, rails/deposits, rails/treasury, rails/wallets, resources/deposit-addresses, resources/search',
   entries:
-    'money/ledger | access/audit-log, money/books, money/movements, money/verify, rails/payouts, rails/treasury, rails/wallets, resources/profiles, resources/reports, resources/statements, resources/transfers',
+    'money/ledger | access/audit-log, money/books, money/movements, money/verify, rails/bank-statements, rails/payouts, rails/treasury, rails/wallets, resources/profiles, resources/reports, resources/statements, resources/transfers',
   event_history: ' | money/verify',
   events:
     'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',

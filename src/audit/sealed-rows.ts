@@ -123,6 +123,13 @@ const SEALED = {
     covers: ['r.rate'],
     live: 'true',
   },
+  // Its lines are those with an ordinal up to `lines`: they are added with it, and no row is changed.
+  bank_statements: {
+    purpose: 'bankStatements',
+    key: ['position'],
+    covers: ['r.account', 'r.lines', 'r.content_hash'],
+    live: 'true',
+  },
   // A used quote may be reset to unused: its fee holds until it expires.
   fee_quotes: {
     purpose: 'feeQuotes',

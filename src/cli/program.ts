@@ -43,6 +43,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['approvals', 'approvers'], async () => (await import('./approvals.ts')).approvalCommands],
   [['policy'], async () => (await import('./policy.ts')).policyCommands],
   [['wire'], async () => (await import('./wires.ts')).wireCommands],
+  [['bank'], async () => (await import('./bank.ts')).bankCommands],
   [['deposits'], async () => (await import('./deposits.ts')).depositCommands],
   [['screening'], async () => (await import('./screening.ts')).screeningCommands],
   [['signer'], async () => (await import('./signer.ts')).signerCommands],

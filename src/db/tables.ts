@@ -60,6 +60,10 @@ const TABLES = {
   // Only the schema's owner makes and revokes approvers.
   approvers: table('CUSTOMER'),
   balances: table('CUSTOMER', 'insert', 'available version updated_at mac'),
+  bank_lines: table('COORDINATOR', 'insert'),
+  bank_matches: table('EVERYWHERE', 'insert'),
+  bank_rules: table('COORDINATOR', 'insert'),
+  bank_statements: table('COORDINATOR', 'insert', 'sealed_at mac'),
   bank_wires: table('EVERYWHERE', 'insert'),
   crypto_destination_addresses: table(
     'CUSTOMER',

@@ -112,7 +112,8 @@ export function mount(
       manyIn !== undefined && oneByOne.admit,
     ),
     preValidation: hooks(keys.preValidation, readRequest(query ?? NO_PARAMETERS, body)),
-    bodyLimit: manyIn === undefined ? bodyLimitOf(body ?? {}) : ONE_BY_ONE_BODY_LIMIT,
+    bodyLimit:
+      operation.bodyLimit ?? (manyIn === undefined ? bodyLimitOf(body ?? {}) : ONE_BY_ONE_BODY_LIMIT),
     ...(manyIn !== undefined && {
       preHandler: requireRateOfItems(manyIn, rateLimit),
     }),

@@ -60,6 +60,8 @@ export interface Definition<C, P, Q, B, R> {
   params?: P
   query?: Q
   body?: B
+  /** Longest body in bytes, where what the schema implies is too little (mount.ts). */
+  bodyLimit?: number
   /** Example requests for the API reference, which work unchanged on the demo data. */
   example?: Example<P, Q, B>
   reply: R

@@ -36,6 +36,7 @@ const LABELS = {
   operatorPasskeys: 'bursar/operator-passkeys/v1',
   orchestrations: 'bursar/orchestrations/v1',
   rewardRates: 'bursar/reward-rates/v1',
+  bankStatements: 'bursar/bank-statements/v1',
   prices: 'bursar/prices/v1',
   feeQuotes: 'bursar/fee-quotes/v1',
   deployment: 'bursar/deployment/v1',

@@ -282,6 +282,19 @@ interface PlaceOfMemo extends DepositPlace {
 /** Most characters of a memo as banks print it, without spaces and dashes. */
 const MEMO_LENGTH_MAX = 100
 
+/** Those of these words, in the form of memos, that are memos, each once for every customer that has it. */
+export async function memosAmong(db: Queryable, words: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ memo_id: string }>(
+    `select i.memo_id
+     from customers c
+     cross join lateral (
+       select memo_id from fiat_deposit_instructions where customer_id = c.id and memo_id = any ($1)
+     ) i`,
+    [words],
+  )
+  return rows.map(({ memo_id }) => memo_id)
+}
+
 /** The deposit instructions with this memo, with or without the spaces and dashes that banks print. */
 export async function instructionsOf(db: Queryable, memo: string): Promise<PlaceOfMemo> {
   const memo_id = memo.replace(/[\s-]+/g, '').toUpperCase()

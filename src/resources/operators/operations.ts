@@ -1,5 +1,13 @@
 import type { Operation } from '../../http/operation.ts'
 import { listActivity } from './activity.ts'
+import {
+  getReconciliation,
+  importBankStatement,
+  listBankLines,
+  listBankStatements,
+  matchBankLine,
+  setBankRule,
+} from './bank-statements.ts'
 import { createClient, renameClient } from './clients.ts'
 import { listAllCustomers, makeCustomer } from './customers.ts'
 import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
@@ -21,6 +29,7 @@ export const OPERATOR_WORK: readonly Operation[] = [
   listActivity,
   ...[listFreezes, createFreeze, endFreeze],
   ...[listWires, findWirePayee, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
+  ...[importBankStatement, listBankStatements, listBankLines, matchBankLine, setBankRule, getReconciliation],
   ...[listAllCustomers, makeCustomer],
   ...[createClient, renameClient],
   ...[listApprovers, createPolicyTrial],

@@ -51,13 +51,13 @@ function referenceOf(text: string): string {
 }
 
 /** Throws in a sandbox, whose simulated bank sends and receives wires itself. */
-function requireLive({ mode }: Context['settings']): void {
+export function requireLive({ mode }: Context['settings']): void {
   if (mode === 'sandbox')
     throw new Refusal('live mode only: the simulated bank of a sandbox sends and receives its wires itself')
 }
 
 /** The operator, by the name that people know; on the command line the user of the operating system. */
-const byOf = async (db: Database, { origin }: Pick<Request, 'origin'>): Promise<By> => ({
+export const byOf = async (db: Database, { origin }: Pick<Request, 'origin'>): Promise<By> => ({
   operator: origin.actor.type === 'OPERATOR' ? await operatorName(db, origin.actor.id) : origin.actor.id,
   origin,
 })
