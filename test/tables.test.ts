@@ -32,7 +32,8 @@ const ALLOWED: Record<string, string> = {
   bank_matches: 'rails/bank-statements',
   bank_rules: 'rails/bank-statements',
   bank_statements: 'rails/bank-statements',
-  bank_wires: 'money/records | money/ledger, money/verify, rails/bank-statements, resources/reports, resources/search',
+  bank_wires:
+    'money/records | money/ledger, money/verify, rails/bank-statements, resources/reports, resources/search',
   closed_days: 'money/books | money/ledger, money/verify, resources/reports',
   credited_deposits: 'money/movements',
   crypto_destination_addresses:
