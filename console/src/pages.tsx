@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact'
 import { ApprovalPage } from './pages/approval.tsx'
 import { ApprovalsPage } from './pages/approvals.tsx'
+import { BankPage } from './pages/bank.tsx'
 import { AuditLogPage } from './pages/audit-log.tsx'
 import { ClientsPage } from './pages/clients.tsx'
 import { CustomersPage } from './pages/customers.tsx'
@@ -44,6 +45,7 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['orchestrations/rules', RulesPage],
   ['orchestrations/rules/:id', RulePage],
   ['orchestrations/:id', OrchestrationPage],
+  ['bank', BankPage],
   ['ledger', LedgerPage],
   ['ledger/accounts', AccountPage],
   ['markets', MarketsPage],
@@ -85,6 +87,7 @@ const PAGES: { group: string; pages: Listed[] }[] = [
       { name: 'Profiles', to: 'profiles' },
       { name: 'Identities', to: 'identities', scope: 'identity:read_identity' },
       { name: 'Wires', to: 'wires', scope: 'operators:read_wire', onlyIn: 'live' },
+      { name: 'Bank', to: 'bank', scope: 'operators:read_wire', onlyIn: 'live' },
       { name: 'Ledger', to: 'ledger', scope: 'operators:read_ledger' },
       { name: 'Orchestrations', to: 'orchestrations' },
       { name: 'Statements', to: 'statements' },

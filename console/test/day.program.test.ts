@@ -13,6 +13,7 @@ import {
   startBrowserTest,
   type BrowserTest,
 } from '../../test/browser.ts'
+import { camtOf } from '../../test/bank-statements.ts'
 import { freePort } from '../../test/free-port.ts'
 import { remoteCaller, runBursar, type RemoteCaller } from '../../test/support.ts'
 
@@ -91,6 +92,54 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     await addAuthenticator(page)
   }
 
+  /** The statement of the bank, with a wire that nobody has recorded and a fee; then the books. */
+  async function closeTheDay(memo: string): Promise<void> {
+    const date = new Date().toISOString().slice(0, 10)
+    const line = (amount: bigint, reference: string, text: string) => {
+      return { date, amount, reference, text, code: 'PMNT/RCDT/XBCT', is_reversal: false, is_return: false }
+    }
+    const lines = [
+      line(123_456_789n, 'IMAD-1', 'the first'),
+      line(-25_050n, 'IMAD-2', 'rent'),
+      line(7_500n, 'IMAD-3', `for ${memo}`),
+      line(-300n, 'FEE-1', '=fee'),
+    ]
+    const closing = lines.reduce((sum, { amount }) => sum + amount, 0n)
+    const account = { account: BANK.account_number, currency: 'USD' }
+    const statement = camtOf([
+      { format: 'CAMT_053', id: 'S1', ...account, date, opening: 0n, closing, lines },
+    ])
+    await open('Bank')
+    const file = page.getByLabel('A statement of the bank')
+    await file.setInputFiles({ name: 'statement.xml', mimeType: 'text/xml', buffer: Buffer.from('<x') })
+    await page.getByRole('alert').waitFor()
+    await file.setInputFiles({ name: 'statement.xml', mimeType: 'text/xml', buffer: Buffer.from(statement) })
+    await page.getByText('Imported: 1 statements with 4 lines, of which 2 are matched now.').waitFor()
+    const breaks = page.getByRole('row', { name: 'Only the bank has it' })
+    await expect.poll(() => breaks.count()).toBe(2)
+    const missing = page.getByRole('row', { name: `for ${memo}` }).filter({ hasText: 'Match' })
+    await missing.getByText('Match', { exact: true }).first().click()
+    await missing.getByRole('button', { name: 'Match' }).click()
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, 'console-bank')
+    await yes()
+    // The fee of the bank remains.
+    await expect.poll(() => breaks.count()).toBe(1)
+    await page.getByText('Each part of it is explained.').waitFor()
+    await open('Ledger')
+    await page.getByText('The ledger balances.').waitFor()
+    await page.getByRole('row', { name: 'IMAD-3' }).waitFor()
+    const saving = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Save as CSV' }).first().click()
+    const saved = await readFile(await (await saving).path(), 'utf8')
+    expect(saved).toMatch(/^\ufefffrom,to,account,name,.*\r\n.*"bank","Bank account"/)
+    await page.getByRole('link', { name: 'Bank account' }).click()
+    await page.getByRole('heading', { name: 'bank USD' }).waitFor()
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(3)
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, 'console-account')
+  }
+
   test('wires, a freeze, an identity, an API client and the proof', async () => {
     await arrive()
     const finance = await newOperator('Fin', 'OPERATOR')
@@ -151,6 +200,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'console-ledger')
     expect(await statusOf(sent)).toBe('COMPLETED')
+    await closeTheDay(String(instructions.memo_id))
+    expect(await balance()).toBe('1234392.39')
 
     // An identity is looked at and approved.
     const { body: identity } = await client('POST', '/v2/identity/identities', {
