@@ -176,7 +176,10 @@ const transferOf = async (reference: string) => (await found(reference))[0]!.id
 async function expectFound(id: string, bank_reference: string) {
   for (const typed of [bank_reference, ` ${bank_reference.toLowerCase()} `])
     expect(await found(typed)).toMatchObject([{ id, found_by: 'BANK_REFERENCE' }])
+  for (const part of [bank_reference.slice(0, 6), bank_reference.slice(4).toLowerCase()])
+    expect(await found(part)).toContainEqual(expect.objectContaining({ id, found_by: 'BANK_REFERENCE' }))
   expect(await found(bank_reference, other.call)).toEqual([])
+  expect(await found(bank_reference.slice(4), other.call)).toEqual([])
   const { body } = await customer.call('GET', `/v2/transfer/transfers?ids=${id}`)
   expect(body.items).toMatchObject([{ id, bank_reference }])
 }

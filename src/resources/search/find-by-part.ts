@@ -2,19 +2,23 @@ import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import { AMOUNT_LENGTH_MAX } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { UUID } from '../../db/ids.ts'
+import { bankReference } from '../../money/records/bank-wires.ts'
 import { FOUND_MAX, RECORDS, type FoundRow } from './find-by-whole-name.ts'
 
-/** Finds records by a part of a name: the beginning of an id, hash, address or name; or by an amount. */
+/** Finds records by a part of a name: the beginning of an id, hash, address or name, any part of a bank's reference; or by an amount. */
 
 /** How many of the newest records of a type are searched where no index serves the search: by name and by amount. */
 const SEARCHED_MAX = 10_000
+/** The shortest part of a bank's reference. */
+const REFERENCE_PART = 4
 /** The shortest beginning of a name. Two signs of Chinese, Japanese or Korean are a name. */
 const NAME_BEGINNING = /...|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]{2}/u
 
 /**
  * `$2` and `$3`: the lowest and highest id; `$4`: a pattern of ids; `$5` and `$6`: the beginnings of hashes and addresses;
  * `$7`: a pattern of either, in lower case; `$8`: an expression of names; `$9` and `$10`: an amount, and its asset;
- * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched. Null finds nothing.
+ * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched; `$15`: a part of a bank's
+ * reference. Null finds nothing.
  *
  * A beginning is a range of an index: `U+10FFFF` is the last character of Unicode. The newest of the last hash or address
  * in that range are read, so that a beginning of many names reads no more than the limit.
@@ -86,6 +90,14 @@ const FIND = `
      where n.type = any ($12) and n.name ~ $8
      group by n.type, n.id, n.status, n.created_at
      order by n.created_at desc limit $13)
+    -- The bank's references, of the newest wires.
+    union all (select 'transfer', t.id, 'BANK_REFERENCE', t.status, t.created_at
+     from (select id, status, created_at from transfers
+           where customer_id = $1 and $15::text is not null and type in ('WIRE_DEPOSIT', 'WIRE_WITHDRAWAL')
+           order by id desc limit $14) t
+     join bank_wires w on w.transfer_id = t.id
+     where strpos(w.bank_reference, $15) > 0
+     order by t.id desc limit $13)
     -- Amounts, of the newest transfers.
     union all (select 'transfer', id, 'AMOUNT', status, created_at
      from (select * from transfers where customer_id = $1 and $9::numeric is not null order by id desc limit $14) t
@@ -112,7 +124,8 @@ export async function findByPart(
   const isName = NAME_BEGINNING.test(text) && suffix === '' && !/^0x/i.test(text)
   const name = isName ? namesFrom(text) : undefined
   const amount = amountOf(text)
-  if (ids === undefined && !beginning && name === undefined && amount === undefined) return []
+  const reference = text.length >= REFERENCE_PART ? bankReference(text) : undefined
+  if ([ids, name, amount, reference].every((found) => found === undefined) && !beginning) return []
   // The statement has no name: a plan that was made while its tables were empty would stay.
   const { rows } = await db.query<FoundRow>(FIND, [
     customerId,
@@ -129,6 +142,7 @@ export async function findByPart(
     types,
     FOUND_MAX,
     SEARCHED_MAX,
+    reference,
   ])
   return rows
 }
