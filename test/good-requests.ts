@@ -73,6 +73,7 @@ const UNDER: [path: string, word: string, kind: Kind][] = [
   [CONVERSIONS, 'conversion', 'conversion'],
   [TRANSFERS, 'transfer', 'transfer'],
   ['/v2/transfer/volumes', 'transfer', 'transfer'],
+  ['/v2/reports', 'transfer', 'transfer'],
   [BOOK, 'crypto destination address', 'book'],
   [REWARDS, 'statement', 'statement'],
   [PAYMENTS, 'payment', 'statement'],

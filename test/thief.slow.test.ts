@@ -256,7 +256,7 @@ async function makeWorld(): Promise<void> {
     const { rowCount } = await owner.query(`select 1 from ${table} limit 1`)
     if (rowCount === 0) await owner.query(await inventing(table))
   }
-  for (const table of ['incoming_transfers', 'deployment'] as const)
+  for (const table of ['incoming_transfers', 'deployment', 'bank_statements'] as const)
     await transaction(owner, (tx) => ROW_MACS.sealAll(tx, table))
 }
 

@@ -168,7 +168,7 @@ function roundsOf(shared: Shared): Round[] {
         log.info({ tables: postponed }, 'weekly partitions: the tables were in use, trying again in a minute')
       },
     ),
-    every(shared, 'closing', MINUTE_MS, closingOf(db, log)),
+    ...(settings.mode === 'live' ? [every(shared, 'closing', MINUTE_MS, closingOf(db, log))] : []),
     // Records the freezes that were placed while the platform's audit log was unreachable.
     every(shared, 'freezes', MINUTE_MS, () => recordWaitingFreezes(db)),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.

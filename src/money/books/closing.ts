@@ -10,7 +10,7 @@ import { partsOf } from '../../db/parts.ts'
  * Closes the days of the ledger, in UTC, one after the other, each in two steps. First the day is said to end, and from then on
  * the clock of the ledger's transactions is never before its end, wherever it is set (`LedgerTransaction.open`). Once all
  * transactions have ended that may not have seen that, the sums of the day are final: they are kept, and their digest is written
- * into the audit log. A process that dies leaves either step to the next.
+ * into the audit log. A process that dies leaves either step to the next. In live mode alone: sandboxes invent earlier history.
  */
 
 /** A day ends so long after its midnight: a clock that is a little ahead and set back must not date entries at a later time. */

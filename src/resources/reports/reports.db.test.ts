@@ -210,6 +210,19 @@ describe('List General Ledger', () => {
     expect(text).toContain(`"'=HYPERLINK(""x"") 1.5"`)
   })
 
+  test("another customer's cursor and filters show nothing of that customer", async () => {
+    const { next_page_cursor: page_cursor } = await report(other.call, 'general-ledger', { limit: '1' })
+    const queries: Row[] = [
+      { page_cursor: page_cursor! },
+      { profile_id: other.profile_id },
+      { account: 'bank' },
+    ]
+    for (const query of queries) {
+      const { items } = await report(customer.call, 'general-ledger', query)
+      expect(items.filter(({ customer_id }) => customer_id !== customer.customer_id)).toEqual([])
+    }
+  })
+
   test('refuses a cursor that is none', async () => {
     const answer = await customer.call('GET', '/v2/reports/general-ledger?page_cursor=1234567890123456_x')
     expect(answer).toMatchObject({
