@@ -217,8 +217,8 @@ type Form = [type: string, run: Operation['run']]
 /** The form that a client accepts before JSON; undefined: JSON. */
 function formOf({ forms = {} }: Operation, accept = ''): Form | undefined {
   const types = accept.split(',').map((range) => range.split(';')[0]!.trim().toLowerCase())
-  const type = types.find((type) => type === 'application/json' || type in forms)
-  return type === undefined || forms[type] === undefined ? undefined : [type, forms[type]]
+  const type = types.find((type) => type === 'application/json' || Object.hasOwn(forms, type))
+  return type === undefined || !Object.hasOwn(forms, type) ? undefined : [type, forms[type]!]
 }
 
 /** Answers the page of a list: in one part, or as a stream of its parts. */

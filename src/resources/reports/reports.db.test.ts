@@ -296,6 +296,17 @@ describe('List Recorded Wires', () => {
   })
 })
 
+test('a form that no operation has is JSON, whatever its name', async () => {
+  for (const accept of ['constructor', '__proto__, text/csv', 'text/csvx']) {
+    const { statusCode, headers } = await service.app.inject({
+      url: '/v2/reports/closed-days',
+      headers: { accept, authorization: `Bearer ${customer.token}` },
+    })
+    expect([accept, statusCode]).toEqual([accept, 200])
+    expect(headers['content-type']).toContain('application/json')
+  }
+})
+
 test('any query answers, or names what is wrong', async () => {
   const words = fc.constantFrom(
     'from',
