@@ -226,6 +226,15 @@ describe('a day ends', () => {
     await give({ who: 0, asset: 0, minor: 5, before: 2 * DAY })
     await closeAll()
     await expectClean()
+    // A record of the audit log that nobody closed a day with, which a thief of the role can add.
+    await database.owner.query(`
+      create table kept_log as select * from audit_log where action = 'day.close' limit 1;
+      update kept_log set id = gen_random_uuid(), subject_id = 'no day';
+      insert into audit_log select * from kept_log`)
+    expect((await verify(db)).disagreements.map(({ detail }) => detail)).toContainEqual(
+      expect.stringContaining('no day: closed with none'),
+    )
+    await database.owner.query(`delete from audit_log where subject_id = 'no day'; drop table kept_log`)
     const changes = [
       'update day_sums set debit = debit + 1, credit = credit + 1',
       `insert into day_sums select customer_id, day, 'rewards', asset, debit, credit from day_sums where account = 'bank'`,

@@ -33,20 +33,19 @@ export async function changedDays(
     recorded: string | null
     gap: boolean | null
   }>(`
-    select coalesce(c.day, r.day)::text as day, c.digest, r.digests as recorded, c.day - lag(c.day) over (order by c.day) > 1 as gap
+    select coalesce(c.day::text, r.day) as day, c.digest, r.digests as recorded, c.day - lag(c.day) over (order by c.day) > 1 as gap
     from (select day, digest from closed_days where digest is not null) c
     full join (
-      select subject_id::date as day, string_agg(changes #>> '{after,digest}', ' ') as digests
+      select subject_id as day, string_agg(changes #>> '{after,digest}', ' ') as digests
       from audit_log
       where customer_id = '${PLATFORM_ID}' and action = 'day.close'
       group by subject_id
-    ) r on r.day = c.day
+    ) r on r.day = c.day::text
     order by 1`)
   const found: string[] = []
   for (const { day, digest, recorded, gap } of rows) {
-    const kept = await digestOf(db, day)
-    if (digest !== null && kept !== digest)
-      found.push(`${day}: its sums have the digest ${kept}, closed with ${digest}`)
+    const kept = digest === null ? null : await digestOf(db, day)
+    if (kept !== digest) found.push(`${day}: its sums have the digest ${kept}, closed with ${digest}`)
     if (recorded !== digest)
       found.push(`${day}: closed with ${digest ?? 'none'}, the audit log has ${recorded ?? 'none'}`)
     if (gap) found.push(`${day}: the day before it is not closed`)
