@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
@@ -130,6 +131,26 @@ test('a negative balance, and sums beyond 16 bytes, make no tree', async () => {
   expect(() => leafFor({ ...holder!, minor: -1n })).toThrow(RangeError)
   const half = holders([2n ** 127n, 2n ** 127n]).map(leafFor)
   await expect(sumTreeOf(half)).rejects.toThrow(RangeError)
+})
+
+test('other work goes on while a large tree is made', async () => {
+  const random = randomBytes(300_000 * 48)
+  // Sums of 8 bytes, so that their total is one.
+  const leaves = Array.from({ length: 300_000 }, (_, at) =>
+    random.subarray(at * 48, at * 48 + 48).fill(0, 0, 8),
+  )
+  let [longest, last] = [0, performance.now()]
+  const measure = () => {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
+  }
+  const timer = setInterval(measure, 1)
+  const began = performance.now()
+  const tree = await sumTreeOf(leaves)
+  const took = performance.now() - began
+  clearInterval(timer)
+  expect(longest).toBeLessThan(took / 4)
+  for (const leaf of leaves.slice(0, 100)) expect(Number.isInteger(tree.pathOf(leaf)!.index)).toBe(true)
 })
 
 test('a node that is its own sibling is refused', async () => {
