@@ -39,6 +39,7 @@ create table bank_lines (
   charges numeric,
   primary key (position, ordinal),
   constraint bank_lines_id unique (id),
+  constraint bank_lines_ordinal check (ordinal > 0),
   constraint bank_lines_amount check (amount <> 0)
 );
 

@@ -236,6 +236,13 @@ describe('what strangers write', () => {
     )
     await imported([line(1n, 'interest')])
     expect(await decide(rows[0]!.id)).toMatchObject(refusedWith(403, 'no line of a bank statement'))
+    // Below the lines that the statement's MAC counts there is no place, either.
+    const below = service.db.query(
+      `insert into bank_lines (position, ordinal, id, date, amount, bank_reference, text, code, is_reversal, is_return)
+       values (1, 0, gen_random_uuid(), current_date, 1000, 'FORGED', $1, 'X', false, false)`,
+      [memo],
+    )
+    await expect(below).rejects.toThrow('bank_lines_ordinal')
     expect(await balance(profile)).toBe('0')
   })
 
