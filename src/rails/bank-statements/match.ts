@@ -117,8 +117,9 @@ export async function proposalsFor(db: Database, lines: readonly StoredLine[]): 
       return recorded.is_matched || recorded.kind === 'SENT_BACK' ? [] : [recordedAs(recorded)]
     return line.amount < 0n ? candidatesOut(line, wires, taken) : candidatesIn(line, wires, memos)
   })
-  const targets = found.flatMap((own) => own.map(({ transfer_id }) => transfer_id).filter(Boolean))
-  const isShared = ({ transfer_id }: Ranked) => targets.filter((id) => id === transfer_id).length > 1
+  const targets = new Map<string | undefined, number>()
+  for (const { transfer_id } of found.flat()) targets.set(transfer_id, (targets.get(transfer_id) ?? 0) + 1)
+  const isShared = ({ transfer_id }: Ranked) => targets.get(transfer_id)! > 1
   return found.map((own) =>
     own.map((candidate) =>
       candidate.transfer_id && isShared(candidate)

@@ -4,6 +4,7 @@
  * 2. a file that is refused changes nothing; one that is imported again changes nothing;
  * 3. the difference between the bank and the ledger is explained to zero.
  */
+import { randomUUID } from 'node:crypto'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -23,6 +24,7 @@ import {
   ownTestService,
 } from '../../../test/support.ts'
 import type { BankLine, BankStatement } from '../../rails/bank-statements/statement.ts'
+import { proposalsFor } from '../../rails/bank-statements/match.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 
 const BURSAR_BANK_FILE = join(await ownFolder(), 'bank.json')
@@ -624,6 +626,22 @@ test('the commands import, list, match, compare and set the rule, each with its 
   await truncate(file, 17 * 2 ** 20)
   await expect(bursar('import', file)).rejects.toThrow('is larger than 16777216 bytes')
 })
+
+test('many wires of one amount do not stop the process', async () => {
+  await service.db.query(
+    `insert into bank_wires (asset, direction, bank_reference, kind, amount, transfer_id, recorded_by, recorded_at)
+     select 'USD', 'OUT', 'SAME' || n, 'SENT', 7171, gen_random_uuid(), 'test', now() from generate_series(1, 400) n`,
+  )
+  const many = Array.from({ length: 400 }, (_, at) => ({
+    ...line(-717_100n, 'wire', { date: today }),
+    ...{ id: randomUUID(), position: 1, ordinal: at + 1, bank_reference: ref() },
+  }))
+  const began = performance.now()
+  const proposals = await proposalsFor(service.db, many)
+  expect(performance.now() - began).toBeLessThan(10_000)
+  expect(proposals.map((own) => own.length)).toEqual(many.map(() => 400))
+  expect(proposals.flat().every(({ isShared }) => isShared)).toBe(true)
+}, 300_000)
 
 test('a large file has its place, and a larger one does not', async () => {
   const many = Array.from({ length: 10_000 }, (_, at) =>
