@@ -42,11 +42,28 @@ const QUERY = {
   ...OF_CUSTOMER,
 }
 
+type Query = Record<string, unknown> & { by?: keyof typeof KEYS }
+
+/** Lines that are read at once: each page reads the time again, and a report by profile may have a million. */
+const PAGE = 20_000
+
 /** Sums what was posted within a time. It reads the entries of that time, so that a time that has passed never changes. */
-async function readActivity(book: Book, query: Record<string, unknown> & { by?: keyof typeof KEYS }) {
+async function readActivity(book: Book, query: Query) {
   const asked = reportPeriod(query)
   const to = await reported(completeUntil(book, asked.to))
   const from = earlierOf(asked.from, to)
+  const pages = async function* () {
+    for (let page: Row[] | undefined; page === undefined || page.length === PAGE;)
+      yield (page = await selectActivity(book, query, { from: from.text, to: to.text, last: page?.at(-1) }))
+  }
+  return { from: from.text, to: to.text, pages: pages() }
+}
+
+async function selectActivity(
+  book: Book,
+  query: Query,
+  { from, to, last }: { from: string; to: string; last: Row | undefined },
+): Promise<Row[]> {
   const { rows } = await book.db.query<Record<keyof Row, string>>(
     `
     with posted as (
@@ -65,11 +82,13 @@ async function readActivity(book: Book, query: Record<string, unknown> & { by?: 
            coalesce(sum(value) filter (where made), 0) as value_usd,
            count(*) filter (where made and value is null) as unpriced
     from posted
+    where $5::text is null or (key, asset) > ($5, $6::text)
     group by key, asset
-    order by key, asset`,
-    [book.customerId, from.text, to.text, DOLLARS],
+    order by key, asset
+    limit ${PAGE}`,
+    [book.customerId, from, to, DOLLARS, last?.key, last?.asset],
   )
-  const items = rows.map(({ count, refunded, unpriced, ...row }): Row => {
+  return rows.map(({ count, refunded, unpriced, ...row }): Row => {
     const written = (amount: string, asset: string) =>
       formatAmount(parseStoredAmount(amount, decimalsOf(asset)), decimalsOf(asset))
     const amounts = Object.fromEntries(AMOUNTS.map((name) => [name, written(row[name], row.asset)]))
@@ -81,7 +100,6 @@ async function readActivity(book: Book, query: Record<string, unknown> & { by?: 
       value_usd: row.value_usd,
     }
   })
-  return { from: from.text, to: to.text, items }
 }
 
 /** Lines of an answer in JSON; a file has all of them. */
@@ -103,15 +121,16 @@ export const listActivityOfTime = operation({
     items: Type.Array(Row),
   }),
   async run(request) {
-    const found = await readActivity(bookOf(request), request.query)
-    if (found.items.length > LINES_MAX)
+    const { from, to, pages } = await readActivity(bookOf(request), request.query)
+    const items: Row[] = (await pages.next()).value ?? []
+    if (items.length > LINES_MAX)
       throw problem.badRequest(`more than ${LINES_MAX} lines: ask for a file (Accept: text/csv)`, 'by')
-    return found
+    return { from, to, items }
   },
   forms: {
     async 'text/csv'(request) {
-      const { items } = await readActivity(bookOf(request), request.query)
-      return csvIn(Object.keys(Row.properties), inOnePage(items), [
+      const { pages } = await readActivity(bookOf(request), request.query)
+      return csvIn(Object.keys(Row.properties), pages, [
         ...AMOUNTS,
         'value_usd',
         'count',
@@ -121,7 +140,3 @@ export const listActivityOfTime = operation({
     },
   },
 })
-
-async function* inOnePage<Item>(items: Item[]) {
-  yield items
-}

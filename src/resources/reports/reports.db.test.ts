@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { Pool } from 'pg'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { ownFolder } from '../../../test/at-end.ts'
 import { BANK } from '../../../test/bank.ts'
 import { move } from '../../../test/history.ts'
@@ -336,4 +337,32 @@ test('any query answers, or names what is wrong', async () => {
     },
   )
   await fc.assert(property, { numRuns: 60 })
+})
+
+test('activity of many lines costs memory for a page of them, and a file has all', async () => {
+  const { customer_id } = other
+  await service.db.query(
+    `insert into entries (customer_id, transfer_id, event, position, account, asset, amount, created_at)
+     select $1, gen_random_uuid(), 'SWEPT', 0, 'bank', asset, 1, '1970-02-01'::timestamptz + n * interval '1 day'
+     from generate_series(1, 15000) n, unnest(array['USD', 'BTC', 'ETH']) asset`,
+    [customer_id],
+  )
+  const read = vi.spyOn(Pool.prototype, 'query')
+  const { status } = await other.call('GET', '/v2/reports/activity')
+  expect(status).toBe(400)
+  const { body } = await service.app.inject({
+    url: '/v2/reports/activity',
+    headers: { accept: 'text/csv', authorization: `Bearer ${other.token}` },
+  })
+  const results = await Promise.all(
+    read.mock.results.map(({ value }) => value as Promise<{ rows: unknown[] }>),
+  )
+  read.mockRestore()
+  const lines = body
+    .trim()
+    .split('\r\n')
+    .filter((line) => line < `"'2012`)
+  expect(new Set(lines).size).toBe(lines.length)
+  expect(lines.length).toBe(45_000)
+  expect(Math.max(...results.map(({ rows }) => rows.length))).toBe(20_000)
 })
