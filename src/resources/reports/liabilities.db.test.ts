@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises'
+import { Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { verifyLiability, type Liability, type LiabilityProof } from '../../../client/src/index.ts'
 import { makeBooks, randomOf } from '../../../test/book-history.ts'
@@ -74,6 +76,24 @@ describe('List Liabilities', () => {
     await verifyAll(before)
     expect((await liabilitiesAt('2200-01-01T00:00:00Z')).at > before.at).toBe(true)
   })
+})
+
+test('a customer who asks for many moments has one made at a time', async () => {
+  const { at } = await liabilitiesAt()
+  let [underWay, most] = [0, 0]
+  const query = Reflect.get(Pool.prototype, 'query') as (...given: unknown[]) => Promise<unknown>
+  async function counted(this: Pool, ...given: unknown[]) {
+    if (!String(given[0]).includes('from balances b')) return query.apply(this, given)
+    most = Math.max(most, ++underWay)
+    await setTimeout(50)
+    return query.apply(this, given).finally(() => (underWay -= 1))
+  }
+  Reflect.set(Pool.prototype, 'query', counted)
+  const moments = [1, 2, 3, 4].map((before) => new Date(Date.parse(at) - before * 1_000).toISOString())
+  const found = await Promise.all(moments.map((moment) => liabilitiesAt(moment)))
+  Reflect.set(Pool.prototype, 'query', query)
+  expect(found.map((one) => Date.parse(one.at))).toEqual(moments.map((moment) => Date.parse(moment)))
+  expect(most).toBe(1)
 })
 
 describe('Get Liability Proof', () => {

@@ -3,6 +3,7 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, NamedObject, Timestamp, Uuid } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { forAll, type Database } from '../../db/database.ts'
+import { Shares } from '../../http/shares.ts'
 import { EVER } from '../../http/time-bounds.ts'
 import { completeUntil } from '../../money/books/book.ts'
 import { readLiabilities, readLiabilityProofs } from '../../money/books/liabilities.ts'
@@ -33,6 +34,9 @@ const LiabilityProof = NamedObject('LiabilityProof', {
 
 const AT = Timestamp('Balances before this moment: now at the latest.')
 
+/** Each customer has one tree made at a time: every other moment has another, of all balances in memory. */
+const turns = new Shares(1)
+
 /** The whole ledger, and the moment that is asked for or the last at which it is final. */
 async function momentOf(asked: Database, query: object) {
   const db = forEverybody(forAll(asked))
@@ -54,9 +58,10 @@ export const listLiabilities = operation({
     at: AT,
     items: Type.Array(Liability, { description: 'By ticker.' }),
   }),
-  async run({ query, db: asked, rowMacs }) {
+  async run({ query, customerId, asker, db: asked, rowMacs }) {
     const { db, at } = await momentOf(asked, query)
-    return { at: at.text, items: await readLiabilities(db, rowMacs, at) }
+    const read = () => readLiabilities(db, rowMacs, at)
+    return { at: at.text, items: await turns.run(customerId, asker, read) }
   },
 })
 
@@ -77,12 +82,13 @@ export const getLiabilityProof = operation({
     items: Type.Array(LiabilityProof, { description: 'By ticker.' }),
   }),
   problems: ['not-found'],
-  async run({ params, query, customerId, db: asked, rowMacs }) {
+  async run({ params, query, customerId, asker, db: asked, rowMacs }) {
     const profileId = params.id.toLowerCase()
     await requireProfile(asked, customerId, profileId)
     const { db, at } = await momentOf(asked, query)
     const held = { db: asked, customerId, profileId, from: at.text, to: at.text }
     const balances = await selectStatementBalances(held, undefined)
-    return { at: at.text, items: await readLiabilityProofs(db, rowMacs, at, profileId, balances) }
+    const read = () => readLiabilityProofs(db, rowMacs, at, profileId, balances)
+    return { at: at.text, items: await turns.run(customerId, asker, read) }
   },
 })
