@@ -641,6 +641,10 @@ test('many wires of one amount do not stop the process', async () => {
   expect(performance.now() - began).toBeLessThan(10_000)
   expect(proposals.map((own) => own.length)).toEqual(many.map(() => 400))
   expect(proposals.flat().every(({ isShared }) => isShared)).toBe(true)
+  const listed = line(-717_100n, 'wire')
+  await imported([listed])
+  const { candidates, state } = await lineOf(listed)
+  expect([candidates.length, state]).toEqual([20, 'AMBIGUOUS'])
 }, 300_000)
 
 test('a large file has its place, and a larger one does not', async () => {

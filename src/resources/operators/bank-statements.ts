@@ -36,6 +36,8 @@ const Rule = {
   exact: Type.Boolean({ description: 'Whether exact lines are matched at import, without a person.' }),
 }
 const Statement = { position: Count, statement_id: Word, date: Day, lines: Count }
+/** Candidates that a line names: it may have as many as there are wires of its amount. */
+const CANDIDATES_MAX = 20
 /** A body of base64 is a third longer than the file. */
 const FILE_TEXT_MAX = Math.ceil(FILE_BYTES_MAX / 3) * 4
 
@@ -127,7 +129,7 @@ export const listBankLines = operatorOperation({
       return {
         ...line,
         ...amounts,
-        candidates,
+        candidates: candidates.slice(0, CANDIDATES_MAX),
         state: line.transfer_id === undefined ? unmatched : 'MATCHED',
       } as const
     })
