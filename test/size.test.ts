@@ -37,8 +37,8 @@ const MEASUREMENTS = 'docs/performance.md'
  * docs/decisions/size.md what it brings and what went for it.
  */
 const FIGURES: Record<string, [is: number, most: number]> = {
-  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 91_022],
-  src: [sourceUnder('src/'), 72_350],
+  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 91_082],
+  src: [sourceUnder('src/'), 72_410],
   'src/access': [sourceUnder('src/access/'), 3_881],
   'src/audit': [sourceUnder('src/audit/'), 962],
   'src/cli': [sourceUnder('src/cli/'), 5_976],
@@ -48,26 +48,26 @@ const FIGURES: Record<string, [is: number, most: number]> = {
   'src/governance': [sourceUnder('src/governance/'), 2_813],
   'src/http': [sourceUnder('src/http/'), 4_318],
   'src/keys': [sourceUnder('src/keys/'), 455],
-  'src/money': [sourceUnder('src/money/'), 10_971],
+  'src/money': [sourceUnder('src/money/'), 11_007],
   'src/networks': [sourceUnder('src/networks/'), 3_441],
   'src/program': [sourceUnder('src/program/'), 2_421],
-  'src/rails': [sourceUnder('src/rails/'), 10_935],
-  'src/resources': [sourceUnder('src/resources/'), 15_236],
+  'src/rails': [sourceUnder('src/rails/'), 10_936],
+  'src/resources': [sourceUnder('src/resources/'), 15_259],
   'src/upkeep': [sourceUnder('src/upkeep/'), 1_435],
   // The aim is 2,500.
   'the books': [
     sourceUnder('src/money/books/', 'src/resources/reports/', 'src/rails/bank-statements/') +
       sourceUnder('src/cli/reports.ts', 'src/cli/bank.ts', 'src/cli/exports.ts', 'client/src/liability.ts') +
       sourceUnder('src/resources/operators/bank-statements.ts', 'src/money/verify/closed-days.ts'),
-    3_906,
+    3_966,
   ],
   chains: [sourceUnder('chains/'), 16_049],
   signer: [sourceUnder('signer/'), 2_623],
   console: [sourceUnder('console/'), 10_679],
   client: [sourceUnder('client/'), 1_201],
   bench: [sourceUnder('bench/'), 1_592],
-  tests: [sum(tests), 96_684],
-  'words in Markdown': [pages.reduce((words, page) => words + page.words, 0), 61_625],
+  tests: [sum(tests), 96_826],
+  'words in Markdown': [pages.reduce((words, page) => words + page.words, 0), 61_655],
   'longest page, measurements apart': [
     Math.max(...pages.filter(({ file }) => file !== MEASUREMENTS).map(({ words }) => words)),
     2_500,

@@ -31,18 +31,21 @@ export interface ClosedDay {
 export class Closing {
   readonly #db: Database
   readonly #log: Pick<Logger, 'info'> | undefined
+  readonly #now: () => number
   #waiting: { day: string; underWay: string[] } | undefined
 
-  constructor(db: Database, log?: Pick<Logger, 'info'>) {
+  /** `now`: the clock of the process, in milliseconds since 1970. */
+  constructor(db: Database, log?: Pick<Logger, 'info'>, now = () => Date.now()) {
     this.#db = db
     this.#log = log
+    this.#now = now
   }
 
   /** Closes the days that can be closed now, and returns them. Throws `HorizonUnknown`. */
   async round(): Promise<ClosedDay[]> {
     const closed: ClosedDay[] = []
     while (closed.length < DAYS_MAX) {
-      const day = (await openDay(this.#db)) ?? (await endDay(this.#db))
+      const day = (await openDay(this.#db)) ?? (await endDay(this.#db, this.#now()))
       if (day === undefined || !(await this.#isFinal(day))) break
       const made = await keepSums(this.#db, day)
       if (made === undefined) continue
@@ -81,15 +84,21 @@ async function openDay(db: Queryable): Promise<string | undefined> {
   return rows[0]?.day
 }
 
-/** Says that the day after the last closed one has ended, where it has: the first day is that of the first entry. */
-async function endDay(db: Database): Promise<string | undefined> {
-  const { rows } = await db.query<{ day: string }>(`
+/**
+ * Says that the day after the last closed one has ended, where it has by the clocks of the database and of the process: nothing
+ * takes back what a clock that is years ahead has closed. The first day is that of the first entry.
+ */
+async function endDay(db: Database, processNow: number): Promise<string | undefined> {
+  const { rows } = await db.query<{ day: string }>(
+    `
     with next as (
       select coalesce((select max(day) + 1 from closed_days),
                       (select min(created_at) at time zone 'UTC' from entries)::date) as day,
-             clock_timestamp() - interval '${ENDS_AFTER}' as now
+             least(clock_timestamp(), to_timestamp($1::float8 / 1000)) - interval '${ENDS_AFTER}' as now
     )
-    select day::text from next where (day + 1)::timestamp at time zone 'UTC' <= now`)
+    select day::text from next where (day + 1)::timestamp at time zone 'UTC' <= now`,
+    [processNow],
+  )
   const day = rows[0]?.day
   if (day === undefined) return undefined
   await db.query(

@@ -100,7 +100,7 @@ async function sumsUntil(tx: Transaction, { customerId }: Book, moment: Moment):
       from (
         select distinct on (customer_id, account, asset) account, asset, debit, credit
         from day_sums
-        where ${OF_CUSTOMER} and day < ($2::timestamptz at time zone 'UTC')::date
+        where ($1::uuid is null or customer_id = $1::uuid) and day < ($2::timestamptz at time zone 'UTC')::date
         order by customer_id, account, asset, day desc
       ) kept
       union all
@@ -121,7 +121,7 @@ async function sumsUntil(tx: Transaction, { customerId }: Book, moment: Moment):
 }
 
 /** As text, so that no index but that of the time serves: all of a customer's entries would be read. */
-const OF_CUSTOMER = `($1::text is null or customer_id::text = $1)`
+const OF_CUSTOMER = `($1::uuid is null or customer_id::text = $1::uuid::text)`
 
 /** A profile's balance in an asset over a time, as `AccountSums`. */
 export type ProfileSums = Omit<AccountSums, 'account'> & { customer_id: string; profile_id: string }

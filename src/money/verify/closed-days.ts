@@ -32,9 +32,11 @@ export async function changedDays(
     digest: string | null
     recorded: string | null
     gap: boolean | null
+    wrong_end: boolean | null
   }>(`
-    select coalesce(c.day::text, r.day) as day, c.digest, r.digests as recorded, c.day - lag(c.day) over (order by c.day) > 1 as gap
-    from (select day, digest from closed_days where digest is not null) c
+    select coalesce(c.day::text, r.day) as day, c.digest, r.digests as recorded, c.day - lag(c.day) over (order by c.day) > 1 as gap,
+           c.until <> (c.day + 1)::timestamp at time zone 'UTC' as wrong_end
+    from closed_days c
     full join (
       select subject_id as day, string_agg(changes #>> '{after,digest}', ' ') as digests
       from audit_log
@@ -43,11 +45,12 @@ export async function changedDays(
     ) r on r.day = c.day::text
     order by 1`)
   const found: string[] = []
-  for (const { day, digest, recorded, gap } of rows) {
+  for (const { day, digest, recorded, gap, wrong_end } of rows) {
     const kept = digest === null ? null : await digestOf(db, day)
     if (kept !== digest) found.push(`${day}: its sums have the digest ${kept}, closed with ${digest}`)
     if (recorded !== digest)
       found.push(`${day}: closed with ${digest ?? 'none'}, the audit log has ${recorded ?? 'none'}`)
+    if (wrong_end) found.push(`${day}: it ends at another time`)
     if (gap) found.push(`${day}: the day before it is not closed`)
   }
   const rule = 'every closed day is as it was closed'
