@@ -52,7 +52,7 @@ export type ReadBeside = (tx: Transaction, values: string[]) => Promise<BesideBa
 export const CLOCK_AND_OUTDATED = `
   select 'CLOCK' as kind, null as subject, null as detail, clock_timestamp() as now, null as mac
   union all
-  select 'CLOSED', null, null, max(until), null from closed_days
+  select 'CLOSED', null, null, (select until from closed_days order by day desc limit 1), null
   union all
   select 'OUTDATED', profile_id || '/' || asset, null, null, null from balances b
   where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`
