@@ -590,10 +590,13 @@ describe('each record of a list', () => {
 // ---------------------------------------------------------------------------------------------------------------
 
 describe('a page of records that do not fit into memory together', () => {
-  const sizes = PAGED.filter(({ query }) => query!.properties.limit !== undefined)
+  // Entries of the general ledger are small: a page of the most has half of what is read at once.
+  const isLarge = ({ url }: { url: string }) => url !== '/v2/reports/general-ledger'
+  const sizes = PAGED.filter(({ query }) => query!.properties.limit !== undefined).filter(isLarge)
 
   test('every parameter `limit` is of a list that reads its page in parts', () => {
-    expect(OPERATIONS.filter(({ query }) => query?.properties.limit).map(nameOf)).toEqual(sizes.map(nameOf))
+    const limited = OPERATIONS.filter(({ query }) => query?.properties.limit).filter(isLarge)
+    expect(limited.map(nameOf)).toEqual(sizes.map(nameOf))
   })
 
   test.each(drawn(sizes))('%s', async (name, { query }) => {
