@@ -137,7 +137,7 @@ function readCursor(cursor: string): Place {
   const [, micros, customer_id = '', transfer_id = '', event = '', position] =
     PARTS_OF_PLACE.exec(cursor) ?? []
   if (micros === undefined || !UUID.test(customer_id) || !UUID.test(transfer_id))
-    throw problem.badRequest('page_cursor is no cursor of this list', 'page_cursor')
+    throw problem.badRequest('page_cursor is not a cursor of this list', 'page_cursor')
   return {
     created_at: momentOfMicros(Number(micros)).text,
     customer_id,
