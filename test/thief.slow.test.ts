@@ -8,11 +8,13 @@ import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { momentAt } from '../src/db/ids.ts'
 import { PRIVILEGES } from '../src/db/tables.ts'
+import { Closing } from '../src/money/books/closing.ts'
 import { approveCooledAddresses } from '../src/resources/destination-addresses/approve-cooled-addresses.ts'
 import { makeDemo } from '../src/program/demo/make-demo.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
@@ -169,6 +171,9 @@ async function makeWorld(): Promise<void> {
     { dataDir, baseUrl: 'http://127.0.0.1:1' },
   )
   await rm(dataDir, { recursive: true })
+  // The days of the demo's history.
+  const closing = new Closing(db)
+  while ((await closing.round()).length === 0) await pause(50)
   const victim = await newCustomer(service)
   mallory = await newCustomer(service)
   const { customer_id, profile_id, call } = victim
