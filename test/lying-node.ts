@@ -29,12 +29,14 @@ export async function startLyingNode(rpcUrl: string) {
     void (async () => {
       state.requests += 1
       const body = await text(request)
-      const forwarded = await fetch(rpcUrl, {
+      const { authorization } = request.headers
+      const forwarded = await fetch(request.url === '/' ? rpcUrl : new URL(request.url!, rpcUrl), {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
         body,
       })
-      const calls = [JSON.parse(body)].flat() as Call[]
+      const asked = JSON.parse(body) as Call | Call[]
+      const calls = [asked].flat()
       const answers = [await forwarded.json()].flat() as Answer[]
       const told: object[] = []
       for (const answer of answers) {
@@ -42,7 +44,7 @@ export async function startLyingNode(rpcUrl: string) {
         const lie = await state.lie(call, answer)
         told.push(lie === undefined ? answer : { jsonrpc: '2.0', id: answer.id, ...lie })
       }
-      const sent = JSON.stringify(told)
+      const sent = JSON.stringify(Array.isArray(asked) ? told : told[0])
       if (sent.length > state.bytesMax) return reply.writeHead(413).end()
       return reply.writeHead(200, { 'content-type': 'application/json' }).end(sent)
     })().catch(() => reply.writeHead(502).end())

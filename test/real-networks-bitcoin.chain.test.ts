@@ -2,8 +2,9 @@
  * BITCOIN over a Bitcoin node (Bitcoin Knots), which test/bitcoin-knots.sh installs. The other tests of the family
  * use Litecoin Core, an older version of the same program, which accepts no replacements.
  */
+import { startLyingNode, type Call } from './lying-node.ts'
 import { originOfLoop } from '../src/contract/actor.ts'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, onTestFinished } from 'vitest'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { deposit } from '../src/money/movements/deposit.ts'
 import { RowMacs } from '../src/audit/sealed-rows.ts'
@@ -84,7 +85,7 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
    * An adapter with this fee ceiling, which immediately replaces any transaction that pays less than the current
    * rate.
    */
-  const paying = (feeCeiling: string): Networks =>
+  const paying = (feeCeiling: string, rpcUrl = world.node.config.rpcUrl): Networks =>
     new Map([
       [
         'BITCOIN',
@@ -92,6 +93,7 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
           'BITCOIN',
           {
             ...world.node.config,
+            rpcUrl,
             confirmations: 1,
             feeCeiling,
             stuckAfterMs: 0,
@@ -140,11 +142,18 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
       await withdraw(customer, '0.5', await world.newAddress()),
     ]
     const { mempoolminfee } = await world.node.bursar.call<{ mempoolminfee: string }>('getmempoolinfo')
-    await work(paying((2 * Number(mempoolminfee)).toFixed(8)))
+    // What the node estimates follows from what the tests before have paid.
+    const liar = Object.assign(await startLyingNode(world.node.config.rpcUrl), {
+      lie: ({ method }: Call) =>
+        method === 'estimatesmartfee' ? { result: { feerate: 0.01, blocks: 6 } } : undefined,
+    })
+    onTestFinished(() => liar.stop())
+    const { rpcUrl } = liar
+    await work(paying((2 * Number(mempoolminfee)).toFixed(8), rpcUrl))
     const [first] = await hashesOf(orders)
     // Recorded in one step, and broadcast in the next.
-    await work(paying('0.01'))
-    await work(paying('0.01'))
+    await work(paying('0.01', rpcUrl))
+    await work(paying('0.01', rpcUrl))
     const [second] = await hashesOf(orders)
     expect(second).not.toBe(first)
     expect(await world.node.bursar.call('getrawmempool')).toEqual([second])
