@@ -4,7 +4,7 @@
  */
 import { startLyingNode, type Call } from './lying-node.ts'
 import { originOfLoop } from '../src/contract/actor.ts'
-import { afterAll, afterEach, beforeAll, describe, expect, test, onTestFinished } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { deposit } from '../src/money/movements/deposit.ts'
 import { RowMacs } from '../src/audit/sealed-rows.ts'
@@ -142,21 +142,34 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
       await withdraw(customer, '0.5', await world.newAddress()),
     ]
     const { mempoolminfee } = await world.node.bursar.call<{ mempoolminfee: string }>('getmempoolinfo')
-    // What the node estimates follows from what the tests before have paid.
+    // A node on a chain of tests has an estimate or none, by what was paid there before.
+    let feerate = 2 * Number(mempoolminfee)
     const liar = Object.assign(await startLyingNode(world.node.config.rpcUrl), {
       lie: ({ method }: Call) =>
-        method === 'estimatesmartfee' ? { result: { feerate: 0.01, blocks: 6 } } : undefined,
+        method === 'estimatesmartfee' ? { result: { feerate, blocks: 6 } } : undefined,
     })
     onTestFinished(() => liar.stop())
-    const { rpcUrl } = liar
-    await work(paying((2 * Number(mempoolminfee)).toFixed(8), rpcUrl))
-    const [first] = await hashesOf(orders)
-    // Recorded in one step, and broadcast in the next.
-    await work(paying('0.01', rpcUrl))
-    await work(paying('0.01', rpcUrl))
-    const [second] = await hashesOf(orders)
+    const networks = paying('0.01', liar.rpcUrl)
+    /** Works until the orders' transaction is the only one in the mempool, and pays this rate; its hash. */
+    const paidAt = (rate: number) =>
+      vi.waitFor(
+        async () => {
+          feerate = rate
+          await work(networks)
+          const hashes = await hashesOf(orders)
+          expect(await world.node.bursar.call('getrawmempool')).toEqual(hashes)
+          const { vsize, fees } = await world.node.bursar.call<{ vsize: string; fees: { base: string } }>(
+            'getmempoolentry',
+            hashes[0],
+          )
+          expect((1000 * Number(fees.base)) / Number(vsize) / rate).toBeCloseTo(1, 1)
+          return hashes[0]!
+        },
+        { timeout: 60_000 },
+      )
+    const first = await paidAt(feerate)
+    const second = await paidAt(0.01)
     expect(second).not.toBe(first)
-    expect(await world.node.bursar.call('getrawmempool')).toEqual([second])
     await workToTheEnd(service, world)
     for (const order of orders)
       expect(await requirePaid(customer, order)).toMatchObject({ crypto_tx_hash: second })
