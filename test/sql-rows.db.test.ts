@@ -49,7 +49,7 @@ const COMPOSED = [
   'src/resources/markets/list-historical-prices.ts selectPoints',
   'src/resources/orchestrations/create-orchestration-rule.ts findRule',
   'src/resources/orchestrations/list-orchestrations.ts selectOrchestrations',
-  'src/resources/reports/list-activity.ts selectActivity',
+  'src/resources/reports/list-activity.ts read',
   'src/resources/statements/generate-statements.ts selectDays',
   'src/upkeep/metrics/database-gauges.ts readSamples',
   'src/upkeep/retention/partition-status.ts partitionStatus',

@@ -27,7 +27,7 @@ const ALLOWED: Record<string, string> = {
   audit_log:
     'audit | access/audit-log, access/operators, access/tokens, governance/approvals, governance/policy, money/movements, money/records, money/verify, resources/statements',
   balances:
-    'money/ledger | money/books, money/verify, resources/profiles, resources/reports, resources/statements, resources/transfers, upkeep/metrics',
+    'money/ledger | money/books, money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
   bank_lines: 'rails/bank-statements',
   bank_matches: 'rails/bank-statements',
   bank_rules: 'rails/bank-statements',
@@ -42,7 +42,7 @@ const ALLOWED: Record<string, string> = {
   customer_freezes:
     'money/records | access/customers, access/tokens, rails/payouts, resources/orchestrations, upkeep/metrics',
   customers:
-    'money/records | access/console, access/customers, access/operators, access/tokens, cli, money/books, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
+    'money/records | access/console, access/customers, access/operators, access/tokens, cli, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
   day_sums: 'money/books | money/verify',
   decided_orchestrations: 'resources/orchestrations | money/verify',
   deployment: 'program | upkeep/metrics',

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { momentAt } from '../src/db/ids.ts'
 import { PRIVILEGES } from '../src/db/tables.ts'
-import { Closing } from '../src/money/books/closing.ts'
+import { closingOf } from '../src/money/books/closing.ts'
 import { approveCooledAddresses } from '../src/resources/destination-addresses/approve-cooled-addresses.ts'
 import { makeDemo } from '../src/program/demo/make-demo.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
@@ -172,8 +172,8 @@ async function makeWorld(): Promise<void> {
   )
   await rm(dataDir, { recursive: true })
   // The days of the demo's history.
-  const closing = new Closing(db)
-  while ((await closing.round()).length === 0) await pause(50)
+  const closing = closingOf(db)
+  while ((await closing()).length === 0) await pause(50)
   const victim = await newCustomer(service)
   mallory = await newCustomer(service)
   const { customer_id, profile_id, call } = victim

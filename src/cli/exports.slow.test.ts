@@ -72,7 +72,7 @@ async function balancesInSql({ from, to, customer }: (typeof CASES)[number]): Pr
     )
   }
   for (const { asset, before, within, ...row } of rows) {
-    const name = nameOfAccount(row)
+    const name = nameOfAccount(row.account, row.profile_id ?? undefined)
     add(/^(Income|Expenses)/.test(name) ? 'Equity:Retained-Earnings' : name, asset, before)
     add(name, asset, within)
   }

@@ -47,7 +47,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['deposits'], async () => (await import('./deposits.ts')).depositCommands],
   [['screening'], async () => (await import('./screening.ts')).screeningCommands],
   [['signer'], async () => (await import('./signer.ts')).signerCommands],
-  [['export'], async () => (await import('./exports.ts')).exportCommands],
+  [['export'], async () => (await import('./reports.ts')).exportCommands],
   [['prices'], async () => (await import('./prices.ts')).priceCommands],
 ]
 

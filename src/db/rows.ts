@@ -26,3 +26,12 @@ export function grouped<Key, Row>(rows: Iterable<Row>, keyOf: (row: Row) => Key)
 /** The rows of each customer, by the customer's id. */
 export const byCustomer = <T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> =>
   grouped(rows, ({ customer_id }) => customer_id)
+
+/** Reads pages of this many rows, each after the last row of the one before, until one is shorter. */
+export async function* pagesOf<Row>(
+  size: number,
+  read: (last: Row | undefined) => Promise<Row[]>,
+): AsyncGenerator<Row[]> {
+  for (let page: Row[] | undefined; page === undefined || page.length === size;)
+    yield (page = await read(page?.at(-1)))
+}

@@ -10,16 +10,22 @@ export interface Book {
   customerId: string | undefined
 }
 
-/** The earlier of two moments. */
-export const earlierOf = (a: Moment, b: Moment): Moment => (b.micros < a.micros ? b : a)
+/** `from` <= time < `to`. */
+export interface Time {
+  from: Moment
+  to: Moment
+}
+
+const earlierOf = (a: Moment, b: Moment): Moment => (b.micros < a.micros ? b : a)
 
 /**
- * The last moment up to which a book is complete: `to`, or the horizon, below which no entry can appear any more. Throws
+ * What of a time is final: it ends at `to`, or at the horizon, below which no entry can appear any more. Throws
  * `HorizonUnknown`.
  */
-export async function completeUntil({ db, customerId }: Book, to: Moment): Promise<Moment> {
+export async function finalTime({ db, customerId }: Book, { from, to }: Time): Promise<Time> {
   const whole = poolOf(db)
   const parts = customerId === undefined ? partsOf(whole) : [partOf(whole, customerId)]
   const horizons = await Promise.all(parts.map((part) => readHorizon(part.db)))
-  return horizons.reduce<Moment>(earlierOf, to)
+  const end = horizons.reduce<Moment>(earlierOf, to)
+  return { from: earlierOf(from, end), to: end }
 }

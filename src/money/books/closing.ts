@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
 import { originOfLoop } from '../../contract/actor.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
-import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { transaction, type Database, type Queryable } from '../../db/database.ts'
 import { readUnderWay } from '../../db/horizon.ts'
-import { PLATFORM_ID } from '../../db/ids.ts'
+import { PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { partsOf } from '../../db/parts.ts'
+import { SUMS } from './sums.ts'
 
 /**
  * Closes the days of the ledger, in UTC, one after the other, each in two steps. First the day is said to end, and from then on
@@ -27,56 +28,35 @@ export interface ClosedDay {
   digest: string
 }
 
-/** Closes days. It remembers between the rounds which transactions it waits for. */
-export class Closing {
-  readonly #db: Database
-  readonly #log: Pick<Logger, 'info'> | undefined
-  readonly #now: () => number
-  #waiting: { day: string; underWay: string[] } | undefined
-
-  /** `now`: the clock of the process, in milliseconds since 1970. */
-  constructor(db: Database, log?: Pick<Logger, 'info'>, now = () => Date.now()) {
-    this.#db = db
-    this.#log = log
-    this.#now = now
+/**
+ * Returns the work of a loop: closes the days that can be closed now, and returns them. It remembers between the rounds which
+ * transactions it waits for. `now`: the clock of the process, in milliseconds since 1970. A round throws `HorizonUnknown`.
+ */
+export function closingOf(db: Database, log?: Pick<Logger, 'info'>, now = () => Date.now()) {
+  let waiting = { day: '', sessions: [] as string[] }
+  /** Whether all transactions have ended that may not know that the day has ended. */
+  const isFinal = async (day: string): Promise<boolean> => {
+    const ofParts = partsOf(db).map(async (part) =>
+      (await readUnderWay(part.db)).map((session) => part.name + session),
+    )
+    const underWay = (await Promise.all(ofParts)).flat()
+    const sessions = waiting.day === day ? waiting.sessions.filter((was) => underWay.includes(was)) : underWay
+    waiting = { day, sessions }
+    return sessions.length === 0
   }
-
-  /** Closes the days that can be closed now, and returns them. Throws `HorizonUnknown`. */
-  async round(): Promise<ClosedDay[]> {
+  return async (): Promise<ClosedDay[]> => {
     const closed: ClosedDay[] = []
     while (closed.length < DAYS_MAX) {
-      const day = (await openDay(this.#db)) ?? (await endDay(this.#db, this.#now()))
-      if (day === undefined || !(await this.#isFinal(day))) break
-      const made = await keepSums(this.#db, day)
+      const day = (await openDay(db)) ?? (await endDay(db, now()))
+      if (day === undefined || !(await isFinal(day))) break
+      const made = await keepSums(db, day)
       if (made === undefined) continue
       closed.push(made)
-      this.#log?.info(made, 'closed a day of the ledger')
+      log?.info(made, 'closed a day of the ledger')
     }
     return closed
   }
-
-  /** Whether all transactions have ended that may not know that the day has ended. */
-  async #isFinal(day: string): Promise<boolean> {
-    const now = await underWay(this.#db)
-    if (this.#waiting?.day !== day) this.#waiting = { day, underWay: now }
-    const { underWay: before } = this.#waiting
-    this.#waiting.underWay = before.filter((name) => now.includes(name))
-    return this.#waiting.underWay.length === 0
-  }
 }
-
-/** The work of a loop that closes days. */
-export const closingOf = (...given: ConstructorParameters<typeof Closing>): (() => Promise<ClosedDay[]>) => {
-  const closing = new Closing(...given)
-  return () => closing.round()
-}
-
-const underWay = async (db: Database) =>
-  (
-    await Promise.all(
-      partsOf(db).map(async (part) => (await readUnderWay(part.db)).map((name) => part.name + name)),
-    )
-  ).flat()
 
 /** The day that has ended and is not closed. */
 async function openDay(db: Queryable): Promise<string | undefined> {
@@ -117,25 +97,16 @@ async function keepSums(db: Database, day: string): Promise<ClosedDay | undefine
     )
     if (rowCount === 0) return undefined
     await tx.query(INSERT_SUMS, [day])
-    const digest = await digestOf(tx, day)
+    const [digest, { text: closedAt }] = [await digestOf(tx, day), await readClock(tx)]
     await tx.query('update closed_days set digest = $2, closed_at = $3 where day = $1', [
       day,
       digest,
-      await clockOf(tx),
+      closedAt,
     ])
     await recordNow(tx, PLATFORM_ID, audited(LOOP, 'day.close', day, { after: { digest } }))
     return { day, digest }
   })
 }
-
-async function clockOf(tx: Transaction): Promise<string> {
-  const { rows } = await tx.query<{ now: string }>('select clock_timestamp() as now')
-  return rows[0]!.now
-}
-
-/** Debits and credits of entries, as columns. */
-export const SUMS = `coalesce(-sum(amount) filter (where amount < 0), 0) as debit,
-             coalesce(sum(amount) filter (where amount > 0), 0) as credit`
 
 const INSERT_SUMS = `
     insert into day_sums (customer_id, day, account, asset, debit, credit)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { ownDatabase } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
+import { finalTime } from './book.ts'
 import { readEntries, type BookEntry } from './read-entries.ts'
 
 const database = await ownDatabase()
@@ -23,7 +24,9 @@ async function insertEntries(): Promise<void> {
 
 async function read(customerId: string | undefined, asked: Partial<Parameters<typeof readEntries>[1]> = {}) {
   const entries: BookEntry[] = []
-  for await (const page of readEntries({ db, customerId }, { ...EVER, ...asked })) {
+  const book = { db, customerId }
+  const time = await finalTime(book, { ...EVER, ...asked })
+  for await (const page of readEntries(book, { ...asked, ...time })) {
     expect(page.length).toBeGreaterThan(0)
     expect(page.length).toBeLessThanOrEqual(2000)
     entries.push(...page)
@@ -59,11 +62,9 @@ test('it ends before a transaction that is under way', async () => {
     const { rows } = await tx.query<{ at: string }>(`
       insert into entries (customer_id, transfer_id, event, position, account, asset, amount, created_at)
       values ('${FIRST}', gen_random_uuid(), 'CREATED', 0, 'bank', 'USD', 1, clock_timestamp()) returning created_at as at`)
-    const entries: string[] = []
-    for await (const page of readEntries({ db, customerId: undefined }, EVER))
-      entries.push(...page.map(({ created_at }) => created_at))
-    expect(entries).toHaveLength(before.length)
-    expect(entries.at(-1)! < rows[0]!.at).toBe(true)
+    expect(await read(undefined)).toEqual(before)
+    const { to } = await finalTime({ db, customerId: undefined }, EVER)
+    expect(to.text < rows[0]!.at).toBe(true)
   })
   expect(await read(undefined)).toHaveLength(before.length + 1)
 })

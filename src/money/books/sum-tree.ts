@@ -51,8 +51,8 @@ export async function sumTreeOf(leaves: readonly Buffer[]) {
     total,
     root: sha256(Buffer.of(2), count, bytesOfSum(total), top),
     pathOf(leaf: Buffer) {
-      const index = placeOf(leaf, levels[0]!)
-      if (index === undefined) return undefined
+      const index = levels[0]!.indexOf(leaf) / NODE_BYTES
+      if (!Number.isInteger(index)) return undefined
       const path = levels.flatMap((level, height) => {
         const sibling = Math.floor(index / 2 ** height) ^ 1
         return sibling * NODE_BYTES < level.length ? [nodeAt(level, sibling)] : []
@@ -74,19 +74,6 @@ async function inOrder(leaves: readonly Buffer[]): Promise<Buffer> {
     if (place % 16 === 0) await breathe()
   }
   return Buffer.concat(sorted)
-}
-
-/** The place of a leaf in a level that is in order. */
-function placeOf(leaf: Buffer, level: Buffer): number | undefined {
-  let [low, high] = [0, level.length / NODE_BYTES]
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2)
-    const node = level.subarray(middle * NODE_BYTES, (middle + 1) * NODE_BYTES)
-    if (node.equals(leaf)) return middle
-    if (byHash(node, leaf) < 0) low = middle + 1
-    else high = middle
-  }
-  return undefined
 }
 
 const nodeAt = (level: Buffer, place: number) => ({

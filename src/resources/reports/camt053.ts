@@ -1,21 +1,33 @@
 import { createHash } from 'node:crypto'
-import type { StatementBalance, StatementEntry, StatementOf } from './read-statement.ts'
+import type { BookEntry } from '../../money/books/read-entries.ts'
+import type { Sums } from '../../money/books/sums.ts'
 
 const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:camt.053.001.08'
 /** The longest reference, and the longest line of what a payment is for. */
 const REFERENCE_MAX = 35
 const LINE = /.{1,140}/gsu
 
+/** A profile's statement: each balance at the beginning and the end of a time, and the entries of each asset. */
+export interface Statement {
+  profileId: string
+  from: string
+  to: string
+  balances: readonly Pick<Sums, 'asset' | 'opening' | 'closing'>[]
+  entriesOf: (asset: string) => AsyncIterable<readonly BookEntry[]>
+}
+
 /**
  * Writes a bank statement of ISO 20022, camt.053.001.08, in parts: a `Stmt` for each asset, which must be a currency of ISO
  * 4217 with at most 5 decimals. References have at most 35 characters, so ids are without their hyphens, and a longer ref_id is in
  * `AddtlTxInf`. A refund is a reversal.
  */
-export async function* camt053Of(
-  { profileId, from, to }: StatementOf,
-  balances: readonly StatementBalance[],
-  entriesOf: (asset: string) => AsyncIterable<readonly StatementEntry[]>,
-): AsyncGenerator<string> {
+export async function* camt053Of({
+  profileId,
+  from,
+  to,
+  balances,
+  entriesOf,
+}: Statement): AsyncGenerator<string> {
   const now = new Date().toISOString()
   const account = referenceOf(profileId)
   yield `<?xml version="1.0" encoding="UTF-8"?>
@@ -37,16 +49,7 @@ const amountOf = (amount: string, asset: string) =>
 const balanceOf = (code: string, amount: string, asset: string, at: string) =>
   `<Bal><Tp><CdOrPrtry><Cd>${code}</Cd></CdOrPrtry></Tp>${amountOf(amount, asset)}<Dt><DtTm>${at}</DtTm></Dt></Bal>`
 
-function entryOf({
-  amount,
-  asset,
-  created_at,
-  event,
-  memo,
-  ref_id,
-  transfer_id,
-  type,
-}: StatementEntry): string {
+function entryOf({ amount, asset, created_at, event, memo, ref_id, transfer_id, type }: BookEntry): string {
   const reference = `<AcctSvcrRef>${referenceOf(transfer_id)}</AcctSvcrRef>`
   const time = `<DtTm>${created_at}</DtTm>`
   const isShort = [...(ref_id ?? '')].length <= REFERENCE_MAX

@@ -6,28 +6,24 @@ import { Amount, AssetSymbol, Closed, NamedObject, Timestamp, Uuid } from '../..
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Database } from '../../db/database.ts'
-import { completeUntil, earlierOf } from '../../money/books/book.ts'
+import { readEntries, type BookEntry } from '../../money/books/read-entries.ts'
+import { readProfileSums } from '../../money/books/sums.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 import { operation } from '../operation.ts'
-import { reported, reportPeriod, ReportTime } from './book.ts'
-import { camt053Of } from './camt053.ts'
-import {
-  readStatement,
-  selectStatementBalances,
-  type StatementBalance,
-  type StatementEntry,
-  type StatementOf,
-} from './read-statement.ts'
+import { camt053Of, type Statement } from './camt053.ts'
+import { Figure, finalPeriod, ITS_TIME, PERIOD } from './report.ts'
 
 /** Most entries in JSON. Files have all. */
 const ENTRIES_MAX = 1_000
 
 const Params = Type.Object({ id: Uuid('Profile id.') })
-const Query = Closed({
-  from: ReportTime('The beginning; without it, that of all time.'),
-  to: ReportTime('The end, not included: now at the latest.'),
-  asset: Type.Optional(AssetSymbol),
-})
+const Query = Closed({ ...PERIOD, asset: Type.Optional(AssetSymbol) })
+interface Asked {
+  params: Static<typeof Params>
+  query: Static<typeof Query>
+  customerId: string
+  db: Database
+}
 const BalanceOfStatement = NamedObject('BalanceOfStatement', {
   asset: AssetSymbol,
   opening: Amount('Balance at the beginning.'),
@@ -41,7 +37,7 @@ const EntryOfStatement = NamedObject('EntryOfStatement', {
   asset: AssetSymbol,
   ref_id: Type.Optional(Type.String({ description: 'Of the transfer.' })),
   memo: Type.Optional(Type.String({ description: 'Of the transfer.' })),
-  amount: Type.String({ description: 'Change of the balance: negative for a debit.' }),
+  amount: Figure('Change of the balance: negative for a debit.'),
   balance: Amount('Balance after the change.'),
 })
 const COLUMNS = 'created_at asset type event amount balance ref_id memo transfer_id'.split(' ')
@@ -58,59 +54,59 @@ export const getProfileStatement = operation({
   params: Params,
   query: Query,
   reply: Type.Object({
-    from: Timestamp('The beginning.'),
-    to: Timestamp('The end: nothing can be added before it any more.'),
+    ...ITS_TIME,
     balances: Type.Array(BalanceOfStatement, { description: 'By ticker.' }),
     entries: Type.Array(EntryOfStatement, { description: 'By ticker, the oldest first.' }),
   }),
   problems: ['not-found'],
   async run(asked) {
-    const [statement, balances] = await read(asked)
-    const entries: StatementEntry[] = []
+    const { from, to, balances, entriesOf } = await read(asked)
+    const entries = []
     for (const { asset } of balances)
-      for await (const page of readStatement(statement, asset)) {
-        entries.push(...page)
+      for await (const page of entriesOf(asset)) {
+        entries.push(...page.map(shown))
         if (entries.length > ENTRIES_MAX)
           throw problem.badRequest(`from: more than ${ENTRIES_MAX} entries; CSV has all`, 'from')
       }
-    return { from: statement.from, to: statement.to, balances, entries }
+    return { from, to, balances: [...balances], entries }
   },
   forms: {
-    'text/csv': async (asked) => csvIn(COLUMNS, csvRows(...(await read(asked))), ['amount', 'balance']),
+    'text/csv': async (asked) => csvIn(COLUMNS, csvRows(await read(asked)), ['amount', 'balance']),
     async 'application/xml'(asked) {
-      const [statement, balances] = await read(asked)
-      const fiat = balances.filter(({ asset }) => findAsset(asset)!.kind === 'fiat')
+      const statement = await read(asked)
+      const fiat = statement.balances.filter(({ asset }) => findAsset(asset)!.kind === 'fiat')
       if (fiat.length === 0)
         throw problem.badRequest('asset: a bank statement has fiat assets only; CSV has all', 'asset')
-      return camt053Of(statement, fiat, (asset) => readStatement(statement, asset))
+      return camt053Of({ ...statement, balances: fiat })
     },
   },
 })
 
-async function read({
-  params,
-  query,
-  customerId,
-  db,
-}: {
-  params: Static<typeof Params>
-  query: Static<typeof Query>
-  customerId: string
-  db: Database
-}): Promise<[StatementOf, StatementBalance[]]> {
-  requireKnownAssets('asset', query.asset === undefined ? undefined : [query.asset])
+/** Reads the balances of a profile, by ticker: of those that it held, or of the asset that is asked for. */
+async function read({ params, query, customerId, db }: Asked): Promise<Statement> {
+  const { asset } = query
+  requireKnownAssets('asset', asset === undefined ? undefined : [asset])
   await requireProfile(db, customerId, params.id)
-  const asked = reportPeriod(query)
-  const to = await reported(completeUntil({ db, customerId }, asked.to))
-  const time = { from: earlierOf(asked.from, to).text, to: to.text }
-  const statement = { db, customerId, profileId: params.id, ...time }
-  return [statement, await selectStatementBalances(statement, query.asset)]
+  const book = { db, customerId }
+  const time = await finalPeriod(book, query)
+  const of = { ...time, profileId: params.id.toLowerCase() }
+  const balances: Statement['balances'][number][] = []
+  for await (const page of readProfileSums(book, { ...of, asset })) balances.push(...page)
+  if (asset !== undefined && balances.length === 0) balances.push({ asset, opening: '0', closing: '0' })
+  balances.sort((a, b) => (a.asset < b.asset ? -1 : 1))
+  const entriesOf = (own: string) => readEntries(book, { ...of, asset: own })
+  return { profileId: of.profileId, from: time.from.text, to: time.to.text, balances, entriesOf }
 }
 
-async function* csvRows(statement: StatementOf, balances: StatementBalance[]) {
+const shown = ({ balance_after, type, ...entry }: BookEntry) => ({
+  ...entry,
+  ...{ type: type!, balance: balance_after! },
+})
+
+async function* csvRows({ from, to, balances, entriesOf }: Statement) {
   for (const { asset, opening, closing } of balances) {
-    yield [{ created_at: statement.from, asset, type: 'OPENING', balance: opening }]
-    yield* readStatement(statement, asset)
-    yield [{ created_at: statement.to, asset, type: 'CLOSING', balance: closing }]
+    yield [{ created_at: from, asset, type: 'OPENING', balance: opening }]
+    for await (const page of entriesOf(asset)) yield page.map(shown)
+    yield [{ created_at: to, asset, type: 'CLOSING', balance: closing }]
   }
 }

@@ -1,16 +1,14 @@
 import { Type } from 'typebox'
+import type { RowMacs } from '../../audit/sealed-rows.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, NamedObject, Timestamp, Uuid } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { forAll, type Database } from '../../db/database.ts'
 import { Shares } from '../../http/shares.ts'
-import { EVER } from '../../http/time-bounds.ts'
-import { completeUntil } from '../../money/books/book.ts'
 import { readLiabilities, readLiabilityProofs } from '../../money/books/liabilities.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 import { operation } from '../operation.ts'
-import { reported, reportTime, ReportTime } from './book.ts'
-import { selectStatementBalances } from './read-statement.ts'
+import { finalPeriod, ReportTime } from './report.ts'
 
 const HexHash = Type.String({ description: '64 hex digits.' })
 const Liability = NamedObject('Liability', {
@@ -37,11 +35,11 @@ const AT = Timestamp('Balances before this moment: now at the latest.')
 /** Each customer has one tree made at a time: every other moment has another, of all balances in memory. */
 const turns = new Shares(1)
 
-/** The whole ledger, and the moment that is asked for or the last at which it is final. */
-async function momentOf(asked: Database, query: object) {
-  const db = forEverybody(forAll(asked))
-  const wanted = reportTime({ ...query }, 'at', EVER.to)
-  return { db, at: await reported(completeUntil({ db, customerId: undefined }, wanted)) }
+/** The whole ledger, and the moment that is asked for or the last that is final. */
+async function askedOf(request: { db: Database; query: object; rowMacs: RowMacs }) {
+  const db = forEverybody(forAll(request.db))
+  const { to: at } = await finalPeriod({ db, customerId: undefined }, { ...request.query })
+  return { db, at, macs: request.rowMacs }
 }
 
 /** What the platform owes all its profiles, in a form that it cannot change for one of them alone. */
@@ -58,10 +56,9 @@ export const listLiabilities = operation({
     at: AT,
     items: Type.Array(Liability, { description: 'By ticker.' }),
   }),
-  async run({ query, customerId, asker, db: asked, rowMacs }) {
-    const { db, at } = await momentOf(asked, query)
-    const read = () => readLiabilities(db, rowMacs, at)
-    return { at: at.text, items: await turns.run(customerId, asker, read) }
+  async run({ customerId, asker, ...request }) {
+    const asked = await askedOf(request)
+    return { at: asked.at.text, items: await turns.run(customerId, asker, () => readLiabilities(asked)) }
   },
 })
 
@@ -82,13 +79,11 @@ export const getLiabilityProof = operation({
     items: Type.Array(LiabilityProof, { description: 'By ticker.' }),
   }),
   problems: ['not-found'],
-  async run({ params, query, customerId, asker, db: asked, rowMacs }) {
+  async run({ params, customerId, asker, ...request }) {
     const profileId = params.id.toLowerCase()
-    await requireProfile(asked, customerId, profileId)
-    const { db, at } = await momentOf(asked, query)
-    const held = { db: asked, customerId, profileId, from: at.text, to: at.text }
-    const balances = await selectStatementBalances(held, undefined)
-    const read = () => readLiabilityProofs(db, rowMacs, at, profileId, balances)
-    return { at: at.text, items: await turns.run(customerId, asker, read) }
+    await requireProfile(request.db, customerId, profileId)
+    const asked = await askedOf(request)
+    const read = () => readLiabilityProofs(asked, customerId, profileId)
+    return { at: asked.at.text, items: await turns.run(customerId, asker, read) }
   },
 })
