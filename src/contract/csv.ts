@@ -38,7 +38,7 @@ export async function* csvIn<Row extends object>(
 }
 
 function cellOf(row: object, name: string, isNumber: boolean): string {
-  const value = (row as Record<string, string | number | boolean | null | undefined>)[name]
-  const text = value === undefined || value === null ? '' : String(value)
+  const value = (row as Record<string, unknown>)[name] ?? ''
+  const text = Array.isArray(value) ? value.join(' ') : String(value as string | number | boolean)
   return isNumber ? text : textCell(text)
 }

@@ -21,12 +21,8 @@ const DAYS_MAX = 100
 
 const LOOP = originOfLoop('closing')
 
-export interface ClosedDay {
-  /** `2026-11-29`. */
-  day: string
-  /** SHA-256 of the day's sums, in hex. */
-  digest: string
-}
+/** A day, such as `2026-11-29`, and the SHA-256 of its sums, in hex. */
+export type ClosedDay = Record<'day' | 'digest', string>
 
 /**
  * Returns the work of a loop: closes the days that can be closed now, and returns them. It remembers between the rounds which
@@ -47,7 +43,7 @@ export function closingOf(db: Database, log?: Pick<Logger, 'info'>, now = () => 
   return async (): Promise<ClosedDay[]> => {
     const closed: ClosedDay[] = []
     while (closed.length < DAYS_MAX) {
-      const day = (await openDay(db)) ?? (await endDay(db, now()))
+      const day = await endedDay(db, now())
       if (day === undefined || !(await isFinal(day))) break
       const made = await keepSums(db, day)
       if (made === undefined) continue
@@ -58,34 +54,29 @@ export function closingOf(db: Database, log?: Pick<Logger, 'info'>, now = () => 
   }
 }
 
-/** The day that has ended and is not closed. */
-async function openDay(db: Queryable): Promise<string | undefined> {
-  const { rows } = await db.query<{ day: string }>('select day::text from closed_days where digest is null')
-  return rows[0]?.day
-}
-
 /**
- * Says that the day after the last closed one has ended, where it has by the clocks of the database and of the process: nothing
- * takes back what a clock that is years ahead has closed. The first day is that of the first entry.
+ * The day to close. Says that the day after the last closed one has ended, where it has by the clocks of the database and of the
+ * process: nothing takes back what a clock that is years ahead has closed. The first day is that of the first entry.
  */
-async function endDay(db: Database, processNow: number): Promise<string | undefined> {
-  const { rows } = await db.query<{ day: string }>(
+async function endedDay(db: Database, processNow: number): Promise<string | undefined> {
+  const { rows } = await db.query<{ open: string | null; next: string | null }>(
     `
-    with next as (
-      select coalesce((select max(day) + 1 from closed_days),
-                      (select min(created_at) at time zone 'UTC' from entries)::date) as day,
-             least(clock_timestamp(), to_timestamp($1::float8 / 1000)) - interval '${ENDS_AFTER}' as now
-    )
-    select day::text from next where (day + 1)::timestamp at time zone 'UTC' <= now`,
+    select open::text, case when (next + 1)::timestamp at time zone 'UTC' <= now - interval '${ENDS_AFTER}' then next::text end as next
+    from (
+      select (select day from closed_days where digest is null) as open,
+             coalesce((select max(day) + 1 from closed_days),
+                      (select min(created_at) at time zone 'UTC' from entries)::date) as next,
+             least(clock_timestamp(), to_timestamp($1::float8 / 1000)) as now
+    ) days`,
     [processNow],
   )
-  const day = rows[0]?.day
-  if (day === undefined) return undefined
-  await db.query(
-    `insert into closed_days (day, until) values ($1, ($1::date + 1)::timestamp at time zone 'UTC') on conflict do nothing`,
-    [day],
-  )
-  return openDay(db)
+  const { open, next } = rows[0]!
+  if (open === null && next !== null)
+    await db.query(
+      `insert into closed_days (day, until) values ($1, ($1::date + 1)::timestamp at time zone 'UTC') on conflict do nothing`,
+      [next],
+    )
+  return open ?? next ?? undefined
 }
 
 /** Keeps the sums of a day and their digest, once. Undefined where another process has. */

@@ -1,10 +1,10 @@
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { momentOfMicros, PLATFORM_ID, type Moment } from '../../db/ids.ts'
+import { momentOfMicros, PLATFORM_ID } from '../../db/ids.ts'
 import { finalTime, type Book, type Time } from './book.ts'
 import { inChart, type AccountKind } from './chart.ts'
 import { readEntries, type BookEntry } from './read-entries.ts'
-import { readProfileSums, readSums } from './sums.ts'
+import { readProfileSums, readSums, type Sums } from './sums.ts'
 
 interface Dialect {
   begin: string[]
@@ -51,8 +51,6 @@ const dayAfter = (day: string) => new Date(Date.parse(day) + 86_400_000).toISOSt
 const ROOTS: Record<AccountKind, string> = {
   ...{ ASSET: 'Assets', LIABILITY: 'Liabilities', INCOME: 'Income', EXPENSE: 'Expenses', CLEARING: 'Equity' },
 }
-/** What fees and costs of before the time have left. */
-const EARLIER = 'Equity:Retained-Earnings'
 
 /** The name of an account that both programs take: `Assets:Custody:BITCOIN-CASH`. */
 export function nameOfAccount(account: string, profileId?: string): string {
@@ -62,73 +60,90 @@ export function nameOfAccount(account: string, profileId?: string): string {
   return `${ROOTS[inChart(account).kind]}:${name}${network && `:${network}`}`
 }
 
-/** A line of a transaction: an amount in minor units. There a liability is negative: each amount is the ledger's negated. */
-interface Posting {
+/** An account's balances at the beginning and the end, in minor units. There a liability is negative: each is the ledger's negated. */
+interface Balances {
   name: string
   asset: string
-  minor: bigint
+  opening: bigint
+  closing: bigint
 }
 
-const postingOf = (name: string, asset: string, amount: string): Posting => ({
-  ...{ name, asset, minor: -parseStoredAmount(amount, decimalsOf(asset)) },
-})
+/** Reads the balances of all accounts over a time. What fees and costs were before it is an account of its own. */
+async function readBalances(book: Book, time: Time): Promise<Balances[]> {
+  const accounts = new Map<string, Balances>()
+  const add = (name: string, asset: string, opening: bigint, closing: bigint) => {
+    const key = `${name} ${asset}`
+    const known = accounts.get(key) ?? { opening: 0n, closing: 0n }
+    accounts.set(key, { name, asset, opening: known.opening + opening, closing: known.closing + closing })
+  }
+  const addSums = (name: string, { asset, ...sums }: Sums) => {
+    const [opening, closing] = [negated(sums.opening, asset), negated(sums.closing, asset)]
+    const isOfTime = /^(Income|Expenses):/.test(name)
+    if (isOfTime && opening !== 0n) add('Equity:Retained-Earnings', asset, opening, opening)
+    add(name, asset, isOfTime ? 0n : opening, isOfTime ? closing - opening : closing)
+  }
+  const { items } = await readSums(book, time)
+  for (const sums of items) if (sums.account !== 'profile') addSums(nameOfAccount(sums.account), sums)
+  for await (const page of readProfileSums(book, time))
+    for (const sums of page) addSums(nameOfAccount('profile', sums.profile_id), sums)
+  return [...accounts.values()]
+}
+
+const negated = (amount: string, asset: string) => -parseStoredAmount(amount, decimalsOf(asset))
 
 /** With all decimals: beancount takes a difference below the last one that is written for none. */
-function amountOf({ asset, minor }: Posting): string {
+function written(asset: string, minor: bigint): string {
   const decimals = decimalsOf(asset)
   const [whole, fraction = ''] = formatAmount(minor, decimals).split('.')
   return `${whole}.${fraction.padEnd(decimals, '0')} ${asset}`
 }
 
+const posting = (name: string, asset: string, minor: bigint) => `  ${name}  ${written(asset, minor)}`
+
 /**
  * Writes a book for hledger or beancount, in parts: what each account had at `from`, a transaction for each event of each
- * transfer, and what each account must have at the end, so that the program itself computes it. Keeps the accounts' sums in
+ * transfer, and what each account must have at the end, so that the program itself computes it. Keeps the accounts' balances in
  * memory, and no transactions. Throws RangeError for an empty time, and `HorizonUnknown`.
  */
 export async function* plainTextOf(book: Book, program: Program, asked: Time): AsyncGenerator<string> {
-  const { from, to } = await finalTime(book, asked)
+  const time = await finalTime(book, asked)
+  const { from, to } = time
   if (to.micros <= from.micros) throw new RangeError(`the time is empty: nothing is final after ${to.text}`)
   const dialect: Dialect = DIALECTS[program]
-  const sums = new Map<string, Posting>()
-  const declared = new Set<string>()
-  const declare = (day: string, { name, asset }: Posting) => {
-    const lines = [
-      ...(declared.has(asset) ? [] : dialect.asset(asset)),
-      ...(declared.has(name) ? [] : [dialect.account(name, day)]),
-    ]
-    declared.add(asset).add(name)
-    return lines
+  const begin = dayOf(from.text)
+  const accounts = await readBalances(book, time)
+  const namesOf = (name: 'name' | 'asset') => [...new Set(accounts.map((account) => account[name]))]
+  yield textOf([
+    ...dialect.begin,
+    `; From ${from.text} to before ${to.text}`,
+    ...namesOf('asset').flatMap(dialect.asset),
+    ...namesOf('name').map((name) => dialect.account(name, begin)),
+  ])
+  const had = accounts.filter(({ opening }) => opening !== 0n)
+  if (had.length > 0) {
+    const postings = had.map(({ name, asset, opening }) => posting(name, asset, opening))
+    yield textOf([dialect.head(begin, 'Opening balances'), ...postings])
   }
-  const write = (day: string, head: string[], postings: Posting[]) => {
-    for (const posting of postings) {
-      const key = `${posting.name} ${posting.asset}`
-      sums.set(key, { ...posting, minor: posting.minor + (sums.get(key)?.minor ?? 0n) })
-    }
-    const lines = postings.map((posting) => `  ${posting.name}  ${amountOf(posting)}`)
-    return textOf([...postings.flatMap((posting) => declare(day, posting)), ...head, ...lines, ''])
-  }
-  yield textOf([...dialect.begin, `; From ${from.text} to before ${to.text}`, ''])
-  const [opening, begin] = [await openingOf(book, from), dayOf(from.text)]
-  if (opening.length > 0) yield write(begin, [dialect.head(begin, 'Opening balances')], opening)
-  for await (const entries of eventsIn(readEntries(book, { from, to }))) {
-    const { created_at, type, event, transfer_id, customer_id, ref_id } = entries[0]!
-    const day = dayOf(created_at)
-    const head = [
-      dialect.head(day, type === undefined ? event : `${type} ${event}`, transfer_id),
-      dialect.fact('time', created_at),
-      ...(customer_id === PLATFORM_ID ? [] : [dialect.fact('customer_id', customer_id)]),
-      ...(ref_id === undefined ? [] : [dialect.fact('ref_id', plain(ref_id))]),
-    ]
-    const postings = entries.map((entry) =>
-      postingOf(nameOfAccount(entry.account, entry.profile_id), entry.asset, entry.amount),
-    )
-    yield write(day, head, postings)
-  }
-  const closing = [...sums.values()].map((sum) => [sum.name, amountOf(sum)] as const)
+  for await (const entries of eventsIn(readEntries(book, time))) yield transactionOf(dialect, entries)
+  const closing = accounts.map(({ name, asset, closing }) => [name, written(asset, closing)] as const)
   yield textOf(dialect.end(dayOf(momentOfMicros(to.micros - 1).text), closing))
 }
 
-const textOf = (lines: string[]) => lines.map((line) => `${line}\n`).join('')
+function transactionOf(dialect: Dialect, entries: BookEntry[]): string {
+  const { created_at, type, event, transfer_id, customer_id, ref_id } = entries[0]!
+  return textOf([
+    dialect.head(dayOf(created_at), type === undefined ? event : `${type} ${event}`, transfer_id),
+    dialect.fact('time', created_at),
+    ...(customer_id === PLATFORM_ID ? [] : [dialect.fact('customer_id', customer_id)]),
+    ...(ref_id === undefined ? [] : [dialect.fact('ref_id', plain(ref_id))]),
+    ...entries.map(({ account, profile_id, asset, amount }) =>
+      posting(nameOfAccount(account, profile_id), asset, negated(amount, asset)),
+    ),
+  ])
+}
+
+/** Lines, and an empty one after them. */
+const textOf = (lines: string[]) => `${lines.join('\n')}\n\n`
 const dayOf = (time: string) => time.slice(0, 10)
 
 /**
@@ -152,19 +167,4 @@ async function* eventsIn(pages: AsyncIterable<BookEntry[]>): AsyncGenerator<Book
       open.push(entry)
     }
   if (open.length > 0) yield open
-}
-
-/** What each account had before a moment: the sum is zero, as that of the entries is. */
-async function openingOf(book: Book, from: Moment): Promise<Posting[]> {
-  const { items } = await readSums(book, { from, to: from })
-  const opening = items
-    .filter(({ account }) => account !== 'profile')
-    .map(({ account, asset, closing }) => {
-      const name = nameOfAccount(account)
-      return postingOf(/^(Income|Expenses):/.test(name) ? EARLIER : name, asset, closing)
-    })
-  for await (const page of readProfileSums(book, { from, to: from }))
-    for (const { profile_id, asset, closing } of page)
-      opening.push(postingOf(nameOfAccount('profile', profile_id), asset, closing))
-  return opening.filter(({ minor }) => minor !== 0n)
 }

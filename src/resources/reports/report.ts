@@ -5,7 +5,8 @@ import { problem } from '../../contract/problems.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { forAll, type Database } from '../../db/database.ts'
 import { HorizonUnknown } from '../../db/horizon.ts'
-import { momentOfMicros, type Moment } from '../../db/ids.ts'
+import { momentAt, momentOfMicros, type Moment } from '../../db/ids.ts'
+import { PAGE_SIZE_DEFAULT } from '../../http/lists.ts'
 import type { Operation, Request } from '../../http/operation.ts'
 import { EVER, microsOf } from '../../http/time-bounds.ts'
 import { finalTime, type Book, type Time } from '../../money/books/book.ts'
@@ -62,47 +63,57 @@ export async function finalPeriod(book: Book, query: Record<string, unknown>): P
 
 type Asking = Pick<Request, 'customerId' | 'scopes'> & { db: Database; query: Record<string, unknown> }
 
-/**
- * The book of a caller: an API client's is its customer's, that of an operator of the deployment is the whole ledger. Throws
- * bad-request where anybody else asks for another customer's.
- */
-function bookOf({ db, customerId, scopes, query }: Asking): Book {
-  const asked = query.customer_id as string | undefined
-  if (scopes.includes('operators:read_ledger')) return { db: forEverybody(forAll(db)), customerId: asked }
-  if (asked !== undefined && asked !== customerId)
-    throw problem.badRequest('customer_id: only operators of the deployment name a customer', 'customer_id')
-  return { db: forEverybody(db), customerId }
-}
-
 /** What a report is made of: a book, and a time of it that is final. */
 export interface AskedReport<Query = Record<string, unknown>> {
   book: Book
   time: Time
   query: Query
+  /** Where the lines begin: later than the time on a page that is not the first. */
+  begin: Moment
+  /** How many lines of `begin` earlier pages had. */
+  shown: number
   /** The records that belong to no customer. */
   db: Database
 }
 
-/** Reads what a request asks for. Throws bad-request, and unavailable where no moment is final. */
-export async function askedOf<Query extends Record<string, unknown>>(
-  request: Asking & { query: Query },
-): Promise<AskedReport<Query>> {
-  const book = bookOf(request)
-  return { book, query: request.query, db: forAll(request.db), time: await finalPeriod(book, request.query) }
+/**
+ * Reads what a request asks for. The book of an API client is its customer's, that of an operator of the deployment is the whole
+ * ledger. Throws bad-request, also where anybody else names another customer.
+ */
+async function askedOf({ db, customerId, scopes, query }: Asking): Promise<AskedReport> {
+  const named = query.customer_id as string | undefined
+  const readsAll = scopes.includes('operators:read_ledger')
+  if (!readsAll && named !== undefined && named !== customerId)
+    throw problem.badRequest('customer_id: only operators of the deployment name a customer', 'customer_id')
+  const book = readsAll
+    ? { db: forEverybody(forAll(db)), customerId: named }
+    : { db: forEverybody(db), customerId }
+  const time = await finalPeriod(book, query)
+  return { book, time, query, db: forAll(db), ...placeIn(query.page_cursor ?? '', time.from) }
+}
+
+/** Reads a cursor: the time of the last line of a page, and how many lines of that time were shown. Throws bad-request. */
+function placeIn(cursor: unknown, from: Moment): { begin: Moment; shown: number } {
+  if (cursor === '') return { begin: from, shown: 0 }
+  const [, micros, shown] = /^(\d{16})_(\d{1,9})$/.exec(String(cursor)) ?? []
+  if (micros === undefined)
+    throw problem.badRequest('page_cursor is not a cursor of this list', 'page_cursor')
+  return { begin: momentOfMicros(Number(micros)), shown: Number(shown) }
 }
 
 interface ReportDefinition<Q extends TProperties, Line extends TProperties>
   extends
     Pick<Operation, 'summary' | 'description'>,
-    Partial<Pick<Operation, 'scope' | 'tag' | 'forOperators'>> {
+    Partial<Pick<Operation, 'scope' | 'tag' | 'forOperators' | 'example'>> {
   path: string
+  /** With `limit`, the answer in JSON has pages, and each line its `created_at`. */
   query: Q
   line: Line
   /** The columns of the lines that are numbers; all others are text. */
   numbers: readonly string[]
   /** Members of the answer besides its time and lines. */
   more?: TProperties
-  /** Reads the lines, a part at a time, and the other members. */
+  /** Reads the lines from `begin` on, a part at a time, and the other members. */
   read: (
     asked: AskedReport<Static<TObject<Q>>>,
   ) => Promise<{ lines: AsyncIterable<readonly object[]>; more?: object }>
@@ -112,42 +123,61 @@ interface ReportDefinition<Q extends TProperties, Line extends TProperties>
 export function report<Q extends TProperties, Line extends TProperties>(
   definition: ReportDefinition<Q, Line>,
 ): Operation {
-  const { path, query, line, numbers, more, read, description = '', ...about } = definition
-  const reading = async (request: Asking) => {
-    const asked = await askedOf(request)
-    return { ...asked, ...(await read(asked as never)) }
-  }
+  const {
+    path,
+    query,
+    line,
+    numbers,
+    more: members = {},
+    description = '',
+    example = {},
+    ...about
+  } = definition
+  const read = definition.read as ReportDefinition<TProperties, Line>['read']
+  const hasPages = 'limit' in query
   return operation({
     ...{ scope: 'reports:read_report', tag: 'Reports', ...about },
+    example: example as object,
     method: 'GET',
     url: `/v2/reports/${path}`,
-    description: `${description} \`Accept: text/csv\` answers a file.`.trim(),
+    description: `${description} \`Accept: text/csv\` answers a file, of all lines.`.trim(),
     query: Closed(query),
-    example: {},
-    reply: Type.Object({ ...ITS_TIME, items: Type.Array(Type.Object(line)), ...more }),
+    reply: Type.Object({ ...ITS_TIME, items: Type.Array(Type.Object(line)), ...members }),
     async run(request) {
-      const { time, lines, ...found } = await reading(request as Asking)
+      const asked = await askedOf(request as Asking)
+      const { lines, more } = await read(asked)
+      const { time, begin, shown } = asked
+      const { limit = hasPages ? PAGE_SIZE_DEFAULT : LINES_MAX } = asked.query as { limit?: number }
+      let skipped = 0
       const items: object[] = []
       for await (const part of lines) {
-        items.push(...part)
-        if (items.length > LINES_MAX)
-          throw problem.badRequest(
-            `from: more than ${LINES_MAX} lines: ask for less, or for a file (Accept: text/csv)`,
-            'from',
-          )
+        for (const line of part)
+          if (skipped < shown && microsOfLine(line) === begin.micros) skipped += 1
+          else items.push(line)
+        if (items.length > limit) break
       }
-      return { from: time.from.text, to: time.to.text, items, ...found.more } as never
+      const page = items.slice(0, limit)
+      const answer = { from: time.from.text, to: time.to.text, items: page, ...more }
+      if (items.length <= limit) return answer as never
+      if (!hasPages)
+        throw problem.badRequest(`from: more than ${limit} lines: ask for less, or for a file`, 'from')
+      const last = microsOfLine(page.at(-1)!)
+      const ofLast = page.filter((line) => microsOfLine(line) === last).length
+      const count = ofLast + (last === begin.micros ? skipped : 0)
+      return { ...answer, next_page_cursor: `${last}_${count}` } as never
     },
     forms: {
       async 'text/csv'(request) {
-        const { time, lines } = await reading(request as Asking)
+        const asked = await askedOf(request as Asking)
         // Balances mean little without their time.
         const columns = [...('at' in query ? ['from', 'to'] : []), ...Object.keys(line)]
-        return csvIn(columns, during(time, lines), numbers)
+        return csvIn(columns, during(asked.time, (await read(asked)).lines), numbers)
       },
     },
   })
 }
+
+const microsOfLine = (line: object) => momentAt((line as { created_at: string }).created_at).micros
 
 /** Each line with the time of its report. */
 async function* during({ from, to }: Time, parts: AsyncIterable<readonly object[]>) {
