@@ -37,8 +37,8 @@ const MEASUREMENTS = 'docs/performance.md'
  * docs/decisions/size.md what it brings and what went for it.
  */
 const FIGURES: Record<string, [is: number, most: number]> = {
-  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 90_621],
-  src: [sourceUnder('src/'), 71_949],
+  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 90_584],
+  src: [sourceUnder('src/'), 71_912],
   'src/access': [sourceUnder('src/access/'), 3_881],
   'src/audit': [sourceUnder('src/audit/'), 962],
   'src/cli': [sourceUnder('src/cli/'), 5_946],
@@ -48,11 +48,11 @@ const FIGURES: Record<string, [is: number, most: number]> = {
   'src/governance': [sourceUnder('src/governance/'), 2_813],
   'src/http': [sourceUnder('src/http/'), 4_318],
   'src/keys': [sourceUnder('src/keys/'), 455],
-  'src/money': [sourceUnder('src/money/'), 10_847],
+  'src/money': [sourceUnder('src/money/'), 10_833],
   'src/networks': [sourceUnder('src/networks/'), 3_441],
   'src/program': [sourceUnder('src/program/'), 2_421],
   'src/rails': [sourceUnder('src/rails/'), 10_936],
-  'src/resources': [sourceUnder('src/resources/'), 14_979],
+  'src/resources': [sourceUnder('src/resources/'), 14_956],
   'src/upkeep': [sourceUnder('src/upkeep/'), 1_435],
   // The aim is 2,500.
   'the books': [

@@ -26,39 +26,15 @@ const WORDS = {
   '--csv': ['print a file for spreadsheets, with all lines'],
 } as const
 
-/** The reports, and what people read of each line: `--csv` and `--json` have all of it. */
-const REPORTS: Record<string, [operation: Operation, about: string, columns: string]> = {
-  'trial-balance': [
-    getTrialBalance,
-    'opening, debit, credit and closing of each account, and their sums; negative: what the platform has',
-    'account name profile_id asset >opening >debit >credit >closing',
-  ],
-  accounts: [
-    listAccountsOfPlatform,
-    'the accounts of the platform: bank, wallets, fees, network fees, rewards, what is under way',
-    'account name kind asset >opening >debit >credit >closing',
-  ],
-  'general-ledger': [
-    listGeneralLedger,
-    'entries in the order of their posting, with the balance of their account after each',
-    'created_at account asset >amount >balance type ref_id transfer_id',
-  ],
-  activity: [
-    listActivityOfTime,
-    'transfers, what came and went, fees, network fees and value in USD of a time',
-    'key asset >count >refunded >in >out >fees >network_fees >value_usd',
-  ],
-  wires: [
-    listRecordedWires,
-    "the wires that operators recorded, with the bank's references",
-    'recorded_at kind bank_reference >amount asset memo_id transfer_id recorded_by',
-  ],
-  'closed-days': [
-    listClosedDays,
-    'the days that are closed, whose reports never change, with the digests of their sums',
-    'day closed_at digest',
-  ],
-}
+/** What people read of each line; `--csv` and `--json` have all of it. */
+const COLUMNS: [operation: Operation, columns: string][] = [
+  [getTrialBalance, 'account name profile_id asset >opening >debit >credit >closing'],
+  [listAccountsOfPlatform, 'account name kind asset >opening >debit >credit >closing'],
+  [listGeneralLedger, 'created_at account asset >amount >balance type ref_id transfer_id'],
+  [listActivityOfTime, 'key asset >count >refunded >in >out >fees >network_fees >value_usd'],
+  [listRecordedWires, 'recorded_at kind bank_reference >amount asset memo_id transfer_id recorded_by'],
+  [listClosedDays, 'day closed_at digest'],
+]
 
 interface Answer {
   from: string
@@ -68,20 +44,22 @@ interface Answer {
   next_page_cursor?: string
 }
 
-/** The options of a report: the parameters of its operation. */
-const optionsOf = ({ query }: Operation) =>
-  Object.keys(WORDS).filter((flags) => Object.hasOwn(query!.properties, parameterOf(flags)))
-const parameterOf = (flags: string) =>
-  flags.replace(/^--| <.*$/g, '').replace(/^(customer|profile)$/, '$1_id')
+/** A report as a command: its name, and the parameters of its operation as options. */
+function usageOf({ url, query }: Operation): string {
+  const options = Object.keys(WORDS).filter((flags) => {
+    const name = flags.replace(/^--| <.*$/g, '').replace(/^(customer|profile)$/, '$1_id')
+    return Object.hasOwn(query!.properties, name) || name === 'csv'
+  })
+  return [url.split('/').at(-1), ...options.map((flags) => `[${flags}]`)].join(' ')
+}
 
 /** The reports of the whole ledger, as the API answers them to an operator of the deployment. */
 export function reportCommands(program: Command): void {
   const about = 'reports for whoever keeps the books: of all customers and the platform'
   const report = group(program, ['report', about], inDatabase, WORDS)
-  for (const [name, [operation, about, columns]] of Object.entries(REPORTS)) {
-    const usage: string = [name, ...[...optionsOf(operation), '--csv'].map((flags) => `[${flags}]`)].join(' ')
-    report.command<string, Answer | undefined>(usage, {
-      about,
+  for (const [operation, columns] of COLUMNS)
+    report.command<string, Answer | undefined>(usageOf(operation), {
+      about: /^[^.:]*/.exec(operation.description!)![0],
       async run({ operate }, { profile, customer, csv, ...given }: Record<string, unknown>) {
         const asked = { ...given, profile_id: profile, customer_id: customer }
         if (csv === undefined) return (await operate(operation, asked)) as Answer
@@ -94,7 +72,6 @@ export function reportCommands(program: Command): void {
         return `From ${from} to before ${to}\n${tableOf(rows, columns.split(' '), undefined)}${more}`
       },
     })
-  }
 }
 
 async function printFile(operate: Operate, operation: Operation, asked: object) {

@@ -66,13 +66,14 @@ const sumsUntil = (closed: string, moment: string) => `
     ) parts
     group by account, asset`
 const SELECT_SUMS = `
+  with before as materialized (${sumsUntil('$2', '$3')}
+  ), until as materialized (${sumsUntil('$4', '$5')}
+  )
   select account, asset, trim_scale(sum(coalesce(b.credit - b.debit, 0))) as opening,
          trim_scale(sum(u.debit - coalesce(b.debit, 0))) as debit,
          trim_scale(sum(u.credit - coalesce(b.credit, 0))) as credit, trim_scale(sum(u.credit - u.debit)) as closing
-  from (${sumsUntil('$4', '$5')}
-  ) u
-  left join (${sumsUntil('$2', '$3')}
-  ) b using (account, asset)
+  from until u
+  left join before b using (account, asset)
   group by grouping sets ((asset, account), (asset))
   order by asset collate "C", account collate "C"`
 

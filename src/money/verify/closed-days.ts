@@ -1,6 +1,7 @@
 import { PLATFORM_ID } from '../../db/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { digestOf } from '../books/closing.ts'
+import { SUMS } from '../books/sums.ts'
 
 /** Closed days never change: the rules of each customer's sums, and of the digests of the days. */
 export const CLOSED_DAY_RULES: Record<string, string> = {
@@ -11,9 +12,7 @@ export const CLOSED_DAY_RULES: Record<string, string> = {
     full join (
       select day, account, asset, sum(debit) over days as debit, sum(credit) over days as credit
       from (
-        select (created_at at time zone 'UTC')::date as day, account, asset,
-               coalesce(-sum(amount) filter (where amount < 0), 0) as debit,
-               coalesce(sum(amount) filter (where amount > 0), 0) as credit
+        select (created_at at time zone 'UTC')::date as day, account, asset, ${SUMS}
         from entries
         where customer_id = $1 and created_at < (select max(until) from closed_days where digest is not null)
         group by 1, 2, 3
@@ -24,17 +23,11 @@ export const CLOSED_DAY_RULES: Record<string, string> = {
 }
 
 /** Finds closed days whose kept sums, digest and record in the audit log differ, and days that are missing between them. */
-export async function changedDays(
-  db: Queryable,
-): Promise<{ customer_id: string; rule: string; detail: string }[]> {
-  const { rows } = await db.query<{
-    day: string
-    digest: string | null
-    recorded: string | null
-    gap: boolean | null
-    wrong_end: boolean | null
-  }>(`
-    select coalesce(c.day::text, r.day) as day, c.digest, r.digests as recorded, c.day - lag(c.day) over (order by c.day) > 1 as gap,
+export async function changedDays(db: Queryable) {
+  type Texts = Record<'day' | 'recorded', string> & { digest: string | null }
+  const { rows } = await db.query<Texts & Record<'gap' | 'wrong_end', boolean | null>>(`
+    select coalesce(c.day::text, r.day) as day, c.digest, coalesce(r.digests, 'none') as recorded,
+           c.day - lag(c.day) over (order by c.day) > 1 as gap,
            c.until <> (c.day + 1)::timestamp at time zone 'UTC' as wrong_end
     from closed_days c
     full join (
@@ -48,8 +41,9 @@ export async function changedDays(
   for (const { day, digest, recorded, gap, wrong_end } of rows) {
     const kept = digest === null ? null : await digestOf(db, day)
     if (kept !== digest) found.push(`${day}: its sums have the digest ${kept}, closed with ${digest}`)
-    if (recorded !== digest)
-      found.push(`${day}: closed with ${digest ?? 'none'}, the audit log has ${recorded ?? 'none'}`)
+    const closedWith = digest ?? 'none'
+    if (recorded !== closedWith)
+      found.push(`${day}: closed with ${closedWith}, the audit log has ${recorded}`)
     if (wrong_end) found.push(`${day}: it ends at another time`)
     if (gap) found.push(`${day}: the day before it is not closed`)
   }

@@ -1,9 +1,7 @@
 import { Type, type Static, type TObject } from 'typebox'
 import { Timestamp } from '../../contract/fields.ts'
-import { pagesOf } from '../../db/rows.ts'
 import { PERIOD, report } from './report.ts'
 
-const PAGE = 1_000
 const LINE = {
   day: Type.String({ description: 'The day, in UTC.', examples: ['2026-01-31'] }),
   closed_at: Timestamp('When its sums were kept. They never change.'),
@@ -23,18 +21,14 @@ export const listClosedDays = report({
   line: LINE,
   numbers: [],
   async read({ db, time: { from, to } }) {
-    const lines = pagesOf<Line>(PAGE, async (last) => {
-      const { rows } = await db.query<Line>(
-        `
-        select day::text, closed_at, digest
-        from closed_days
-        where digest is not null and until > $1 and day < ($2::timestamptz at time zone 'UTC') and day < coalesce($3::date, 'infinity')
-        order by day desc
-        limit ${PAGE}`,
-        [from.text, to.text, last?.day],
-      )
-      return rows
-    })
-    return { lines }
+    const { rows } = await db.query<Line>(
+      `
+      select day::text, closed_at, digest
+      from closed_days
+      where digest is not null and until > $1 and day < ($2::timestamptz at time zone 'UTC')
+      order by day desc`,
+      [from.text, to.text],
+    )
+    return { lines: [rows] }
   },
 })

@@ -17,11 +17,11 @@ const LINE = {
 }
 type Line = Static<TObject<typeof LINE>>
 
-/** The wires of a day, to be held against the bank's statement. */
 export const listRecordedWires = report({
   path: 'wires',
   ...{ scope: 'operators:read_wire', tag: 'Operators', forOperators: true },
   summary: 'List Recorded Wires',
+  description: "The wires that operators recorded in a time, with the bank's references.",
   query: PERIOD,
   line: LINE,
   numbers: ['amount'],

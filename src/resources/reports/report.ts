@@ -89,23 +89,25 @@ async function askedOf({ db, customerId, scopes, query }: Asking): Promise<Asked
     ? { db: forEverybody(forAll(db)), customerId: named }
     : { db: forEverybody(db), customerId }
   const time = await finalPeriod(book, query)
-  return { book, time, query, db: forAll(db), ...placeIn(query.page_cursor ?? '', time.from) }
+  return { book, time, query, db: forAll(db), ...placeIn(query.page_cursor as string | undefined, time.from) }
 }
 
 /** Reads a cursor: the time of the last line of a page, and how many lines of that time were shown. Throws bad-request. */
-function placeIn(cursor: unknown, from: Moment): { begin: Moment; shown: number } {
-  if (cursor === '') return { begin: from, shown: 0 }
-  const [, micros, shown] = /^(\d{16})_(\d{1,9})$/.exec(String(cursor)) ?? []
+function placeIn(cursor: string | undefined, from: Moment): { begin: Moment; shown: number } {
+  if (cursor === undefined) return { begin: from, shown: 0 }
+  const [, micros, shown] = /^(\d{16})_(\d{1,9})$/.exec(cursor) ?? []
   if (micros === undefined)
     throw problem.badRequest('page_cursor is not a cursor of this list', 'page_cursor')
   return { begin: momentOfMicros(Number(micros)), shown: Number(shown) }
 }
 
+/** Lines, a part at a time. */
+type Parts = AsyncIterable<readonly object[]> | Iterable<readonly object[]>
+
 interface ReportDefinition<Q extends TProperties, Line extends TProperties>
-  extends
-    Pick<Operation, 'summary' | 'description'>,
-    Partial<Pick<Operation, 'scope' | 'tag' | 'forOperators' | 'example'>> {
+  extends Pick<Operation, 'summary'>, Partial<Pick<Operation, 'scope' | 'tag' | 'forOperators' | 'example'>> {
   path: string
+  description: string
   /** With `limit`, the answer in JSON has pages, and each line its `created_at`. */
   query: Q
   line: Line
@@ -114,9 +116,7 @@ interface ReportDefinition<Q extends TProperties, Line extends TProperties>
   /** Members of the answer besides its time and lines. */
   more?: TProperties
   /** Reads the lines from `begin` on, a part at a time, and the other members. */
-  read: (
-    asked: AskedReport<Static<TObject<Q>>>,
-  ) => Promise<{ lines: AsyncIterable<readonly object[]>; more?: object }>
+  read: (asked: AskedReport<Static<TObject<Q>>>) => Promise<{ lines: Parts; more?: object }>
 }
 
 /** Declares a report: lines about a time, as JSON and as a file of CSV, which has all of them. */
@@ -140,7 +140,7 @@ export function report<Q extends TProperties, Line extends TProperties>(
     example: example as object,
     method: 'GET',
     url: `/v2/reports/${path}`,
-    description: `${description} \`Accept: text/csv\` answers a file, of all lines.`.trim(),
+    description: `${description} \`Accept: text/csv\` answers a file, of all lines.`,
     query: Closed(query),
     reply: Type.Object({ ...ITS_TIME, items: Type.Array(Type.Object(line)), ...members }),
     async run(request) {
@@ -180,6 +180,6 @@ export function report<Q extends TProperties, Line extends TProperties>(
 const microsOfLine = (line: object) => momentAt((line as { created_at: string }).created_at).micros
 
 /** Each line with the time of its report. */
-async function* during({ from, to }: Time, parts: AsyncIterable<readonly object[]>) {
+async function* during({ from, to }: Time, parts: Parts) {
   for await (const lines of parts) yield lines.map((line) => ({ from: from.text, to: to.text, ...line }))
 }
