@@ -139,19 +139,8 @@ describe.skipIf(!HAS_BEANCOUNT)(`beancount, a package of Debian (TEST_SEED=${SEE
   })
 })
 
-test.each(['hledger', 'beancount'])('%s: a ref_id adds no line, string or tag', async (program) => {
+test.each(['hledger', 'beancount'])('%s: has no text of a client', async (program) => {
   const { text } = await journalOf(program, CASES[0]!)
-  const lines = text.split(/[\n\r\u0085\u2028\u2029]/)
-  const named = lines.filter((line) => /^ +(; )?ref_id:/.test(line))
-  expect(named.length).toBeGreaterThan(HOSTILE.length)
-  for (const line of named) expect(line).toMatch(/^ +(; ref_id:[^,;"\\]*|ref_id: "[^,;"\\]*")$/)
-  const others = lines.filter((line) => !/^ +(; )?(ref_id|time|customer_id):/.test(line)).join('\n')
-  expect(others).not.toMatch(/injected|include|passwd|calc|1999-/i)
-  const refIds = new Set(
-    named.map((line) => decodeURIComponent(line.replace(/.*?ref_id: ?"?/, '').replace(/"$/, ''))),
-  )
-  const { rows } = await service.db.query<{ ref_id: string }>(
-    'select ref_id from transfers where ref_id is not null',
-  )
-  expect(refIds).toEqual(new Set(rows.map(({ ref_id }) => ref_id)))
+  expect(text).not.toMatch(/injected|include|passwd|calc|1999-/i)
+  for (const refId of HOSTILE) expect(text).not.toContain(refId)
 })

@@ -27,9 +27,9 @@ const lineOf = (cells: readonly string[]) => `${cells.join(',')}\r\n`
 export const csvOf = (rows: readonly (readonly string[])[]): string => `\ufeff${rows.map(lineOf).join('')}`
 
 /** A file of these columns, a part at a time. `numbers` are the columns whose cells are numbers, all others are text. */
-export async function* csvIn<Row extends object>(
+export async function* csvIn(
   columns: readonly string[],
-  parts: AsyncIterable<readonly Row[]>,
+  parts: AsyncIterable<readonly object[]>,
   numbers: readonly string[] = [],
 ): AsyncGenerator<string> {
   yield csvOf([columns])

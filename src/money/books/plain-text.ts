@@ -1,6 +1,6 @@
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { momentOfMicros, PLATFORM_ID } from '../../db/ids.ts'
+import { momentOfMicros } from '../../db/ids.ts'
 import { finalTime, type Book, type Time } from './book.ts'
 import { inChart, type AccountKind } from './chart.ts'
 import { readEntries, type BookEntry } from './read-entries.ts'
@@ -13,7 +13,6 @@ interface Dialect {
   account: (name: string, day: string) => string
   /** The first line of a transaction, with the id of its transfer. */
   head: (day: string, label: string, id?: string) => string
-  fact: (name: string, value: string) => string
   /** Has the program compare its own balances at the end of a day. */
   end: (day: string, balances: (readonly [name: string, amount: string])[]) => string[]
 }
@@ -24,7 +23,6 @@ const DIALECTS = {
     asset: (asset) => [`commodity 1000.${'0'.repeat(decimalsOf(asset))} ${asset}`],
     account: (name) => `account ${name}`,
     head: (day, label, id) => `${day}${id === undefined ? '' : ` (${id})`} ${label}`,
-    fact: (name, value) => `  ; ${name}:${value}`,
     end: (day, balances) => [
       `${day} Closing balances`,
       ...balances.map(([name, amount]) => `  ${name}  0 ${amount.split(' ')[1]} = ${amount}`),
@@ -35,7 +33,6 @@ const DIALECTS = {
     asset: () => [],
     account: (name, day) => `${day} open ${name}`,
     head: (day, label, id) => `${day} * "${label}"${id === undefined ? '' : ` ^${id}`}`,
-    fact: (name, value) => `  ${name}: "${value}"`,
     // A balance is that at the beginning of a day. Without `~ 0`, a difference of one unit is none.
     end: (day, balances) =>
       balances.map(([name, amount]) => `${dayAfter(day)} balance ${name}  ${amount.replace(' ', ' ~ 0 ')}`),
@@ -129,30 +126,19 @@ export async function* plainTextOf(book: Book, program: Program, asked: Time): A
   yield textOf(dialect.end(dayOf(momentOfMicros(to.micros - 1).text), closing))
 }
 
+/** A transaction names its transfer by the id: no text of a client is in a journal. */
 function transactionOf(dialect: Dialect, entries: BookEntry[]): string {
-  const { created_at, type, event, transfer_id, customer_id, ref_id } = entries[0]!
-  return textOf([
-    dialect.head(dayOf(created_at), type === undefined ? event : `${type} ${event}`, transfer_id),
-    dialect.fact('time', created_at),
-    ...(customer_id === PLATFORM_ID ? [] : [dialect.fact('customer_id', customer_id)]),
-    ...(ref_id === undefined ? [] : [dialect.fact('ref_id', plain(ref_id))]),
-    ...entries.map(({ account, profile_id, asset, amount }) =>
-      posting(nameOfAccount(account, profile_id), asset, negated(amount, asset)),
-    ),
-  ])
+  const { created_at, type, event, transfer_id } = entries[0]!
+  const label = type === undefined ? event : `${type} ${event}`
+  const postings = entries.map(({ account, profile_id, asset, amount }) =>
+    posting(nameOfAccount(account, profile_id), asset, negated(amount, asset)),
+  )
+  return textOf([dialect.head(dayOf(created_at), label, transfer_id), ...postings])
 }
 
 /** Lines, and an empty one after them. */
 const textOf = (lines: string[]) => `${lines.join('\n')}\n\n`
 const dayOf = (time: string) => time.slice(0, 10)
-
-/**
- * Text of a client as part of a line. What ends a line, a string or a tag of either program is percent-encoded, as in
- * addresses of the web: a ref_id must not add a line, or a tag such as hledger's `date:`.
- */
-const plain = (text: string) => text.replaceAll(/[%"\\,;\p{C}\p{Zl}\p{Zp}]/gu, hexOf)
-const hexOf = (character: string) =>
-  [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
 
 /** The entries of one event of a transfer follow one another. */
 async function* eventsIn(pages: AsyncIterable<BookEntry[]>): AsyncGenerator<BookEntry[]> {

@@ -14,7 +14,7 @@ interface EntryRow {
   /** A signed decimal in units of the asset. */
   amount: string
   /** The profile's balance after it. */
-  balance_after: string | null
+  balance: string | null
   /** Of the transfer. Absent where the entry belongs to none: sweeps and acknowledged transactions. */
   type: string | null
   ref_id: string | null
@@ -77,7 +77,7 @@ async function selectEntries(
   const { rows } = await db.query<EntryRow>(
     `
     select e.created_at, e.customer_id, e.transfer_id, e.event, e.position, e.account, e.profile_id, e.asset,
-           trim_scale(e.amount) as amount, trim_scale(e.balance_after) as balance_after, t.type, t.ref_id, t.memo,
+           trim_scale(e.amount) as amount, trim_scale(e.balance_after) as balance, t.type, t.ref_id, t.memo,
            case when $7 then (
              select coalesce(array_agg(distinct o.account) filter (where o.account <> e.account), array[e.account])
              from entries o

@@ -46,8 +46,7 @@ async function* linesOf({ book, time, begin: from, query }: Asked) {
       const key = `${entry.asset} ${entry.account}`
       const after = (balances.get(key) ?? 0n) + minorOf(entry.amount, entry.asset)
       balances.set(key, after)
-      const balance =
-        profileId === undefined ? formatAmount(after, decimalsOf(entry.asset)) : entry.balance_after
+      const balance = profileId === undefined ? formatAmount(after, decimalsOf(entry.asset)) : entry.balance
       return { ...entry, name: inChart(entry.account).name, balance }
     })
 }

@@ -61,14 +61,14 @@ export const getProfileStatement = operation({
   problems: ['not-found'],
   async run(asked) {
     const { from, to, balances, entriesOf } = await read(asked)
-    const entries = []
+    const entries: BookEntry[] = []
     for (const { asset } of balances)
       for await (const page of entriesOf(asset)) {
-        entries.push(...page.map(shown))
+        entries.push(...page)
         if (entries.length > ENTRIES_MAX)
           throw problem.badRequest(`from: more than ${ENTRIES_MAX} entries; CSV has all`, 'from')
       }
-    return { from, to, balances: [...balances], entries }
+    return { from, to, balances: [...balances], entries: entries as Required<BookEntry>[] }
   },
   forms: {
     'text/csv': async (asked) => csvIn(COLUMNS, csvRows(await read(asked)), ['amount', 'balance']),
@@ -98,15 +98,10 @@ async function read({ params, query, customerId, db }: Asked): Promise<Statement
   return { profileId: of.profileId, from: time.from.text, to: time.to.text, balances, entriesOf }
 }
 
-const shown = ({ balance_after, type, ...entry }: BookEntry) => ({
-  ...entry,
-  ...{ type: type!, balance: balance_after! },
-})
-
 async function* csvRows({ from, to, balances, entriesOf }: Statement) {
   for (const { asset, opening, closing } of balances) {
     yield [{ created_at: from, asset, type: 'OPENING', balance: opening }]
-    for await (const page of entriesOf(asset)) yield page.map(shown)
+    yield* entriesOf(asset)
     yield [{ created_at: to, asset, type: 'CLOSING', balance: closing }]
   }
 }
