@@ -62,9 +62,9 @@ export function curlOf(call: Call): string {
 export const send = async <T>(call: Call, options?: SendOptions): Promise<T> =>
   bodyOf<T>(await answerTo(call, options))
 
-/** Makes a call and returns its answer as a file for spreadsheets. Throws `Refused`. */
-export async function sendForFile(call: Call): Promise<Blob> {
-  const answer = await answerTo(call, { accept: 'text/csv' })
+/** Makes a call and returns its answer as a file of this media type. Throws `Refused`. */
+export async function sendForFile(call: Call, accept: string): Promise<Blob> {
+  const answer = await answerTo(call, { accept })
   return answer.ok ? answer.blob() : bodyOf(answer)
 }
 

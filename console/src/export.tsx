@@ -21,14 +21,26 @@ function saveLink(name: string, href: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 
-/** Saves what a report answers as a file for spreadsheets: all of it, from the service. */
-export function FileButton({ name, call }: { name: string; call: Call }) {
+const FILES = { csv: 'text/csv', json: 'application/json' }
+
+/** Saves what a report answers as a file: for spreadsheets all of it, from the service. */
+export function FileButton({
+  name,
+  call,
+  of = 'Save',
+  as = 'csv',
+}: {
+  name: string
+  call: Call
+  of?: string
+  as?: keyof typeof FILES
+}) {
   const state = useSignal('')
   const run = async () => {
     state.value = 'reading…'
     const { limit: _, page_cursor: __, ...query } = call.query ?? {}
-    const link = URL.createObjectURL(await sendForFile({ ...call, query }))
-    saveLink(`${fileOf(name)}.csv`, link)
+    const link = URL.createObjectURL(await sendForFile({ ...call, query }, FILES[as]))
+    saveLink(`${fileOf(name)}.${as}`, link)
     state.value = ''
   }
   return (
@@ -37,7 +49,7 @@ export function FileButton({ name, call }: { name: string; call: Call }) {
         type="button"
         onClick={() => void run().catch((reason: unknown) => (state.value = String(reason)))}
       >
-        Save as CSV
+        {of} as {as.toUpperCase()}
       </button>{' '}
       <small role="status">{state.value}</small>
     </span>

@@ -60,6 +60,7 @@ export type Freeze = Listed<'/v2/operators/freezes'>
 export type TrialBalance = Answer<'/v2/reports/trial-balance'>
 export type LedgerLine = Answer<'/v2/reports/general-ledger'>['items'][number]
 export type ActivityRow = Answer<'/v2/reports/activity'>['items'][number]
+export type Liability = Answer<'/v2/reports/liabilities'>['items'][number]
 export type ClosedDay = Answer<'/v2/reports/closed-days'>['items'][number]
 export type Wire = Listed<'/v2/reports/wires'>
 export type BankLine = Listed<'/v2/bank/lines'>

@@ -15,7 +15,11 @@ import {
 } from '../../test/browser.ts'
 import { camtOf } from '../../test/bank-statements.ts'
 import { freePort } from '../../test/free-port.ts'
+import { move } from '../../test/history.ts'
 import { remoteCaller, runBursar, type RemoteCaller } from '../../test/support.ts'
+import { verifyLiability, type Liability, type LiabilityProof } from '../../client/src/index.ts'
+import { momentAt } from '../../src/db/ids.ts'
+import { closingOf } from '../../src/money/books/closing.ts'
 
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest
@@ -92,6 +96,29 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     await addAuthenticator(page)
   }
 
+  /** The file that a button saves. */
+  async function savedBy(name: string): Promise<string> {
+    const saving = page.waitForEvent('download')
+    await page.getByRole('button', { name }).first().click()
+    return readFile(await (await saving).path(), 'utf8')
+  }
+
+  /** The day so many days ago, in UTC. */
+  const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
+
+  /** Money of the day before yesterday, and that day closed, as the worker closes it minutes after its end. */
+  async function closeAnEarlierDay(): Promise<void> {
+    const { db } = started.database
+    await move(db, customerId, momentAt(`${dayBefore(2)}T12:00:00Z`), { to: profileId, minor: 5_000_000n })
+    const closing = closingOf(db)
+    const isClosed = async () => {
+      await closing()
+      return (await db.query('select from closed_days where day = $1 and digest is not null', [dayBefore(2)]))
+        .rowCount
+    }
+    await expect.poll(isClosed, { timeout: 60_000 }).toBe(1)
+  }
+
   /** The statement of the bank, with a wire that nobody has recorded and a fee; then the books. */
   async function closeTheDay(memo: string): Promise<void> {
     const date = new Date().toISOString().slice(0, 10)
@@ -129,11 +156,10 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     await open('Ledger')
     await page.getByText('The ledger balances.').waitFor()
     await page.getByRole('row', { name: 'IMAD-3' }).waitFor()
-    const saving = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Save as CSV' }).first().click()
-    const saved = await readFile(await (await saving).path(), 'utf8')
+    await page.getByRole('table', { name: 'Closed days' }).getByText(dayBefore(2)).waitFor()
+    const saved = await savedBy('Save as CSV')
     expect(saved).toMatch(/^\ufefffrom,to,account,name,.*\r\n.*"bank","Bank account"/)
-    await page.getByRole('link', { name: 'Bank account' }).click()
+    await page.getByRole('link', { name: 'Bank account' }).first().click()
     await page.getByRole('heading', { name: 'bank USD' }).waitFor()
     await expect.poll(() => page.locator('tbody tr').count()).toBe(3)
     expect(await seriousFaults(page)).toEqual([])
@@ -141,6 +167,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   }
 
   test('wires, a freeze, an identity, an API client and the proof', async () => {
+    await closeAnEarlierDay()
     await arrive()
     const finance = await newOperator('Fin', 'OPERATOR')
     await signIn(finance)
@@ -194,7 +221,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     await page.getByText('No wire is to be sent.').waitFor()
     // The ledger's account has what the bank's statement shows.
     await open('Ledger')
-    const bank = page.locator('tbody tr', { hasText: 'Bank account' })
+    const bank = page.locator('tbody tr', { hasText: 'Bank account' }).first()
     await bank.getByText('1 234 317.39', { exact: false }).or(bank).first().waitFor()
     expect((await bank.innerText()).replaceAll(/\s/g, '')).toContain('1234567.89')
     expect(await seriousFaults(page)).toEqual([])
@@ -255,10 +282,17 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     // The auditor gets the proof.
     await open('Audit log')
     await page.getByRole('button', { name: 'Verify the chain' }).click()
-    const saving = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Save the head' }).click()
-    const head = await (await saving).path()
-    expect(JSON.parse(await readFile(head, 'utf8'))).toMatchObject({ heads: [{ customer_id: customerId }] })
+    const head = await savedBy('Save the head')
+    expect(JSON.parse(head)).toMatchObject({ heads: [{ customer_id: customerId }] })
+    // What was owed at midnight, and the proof of a profile, which the client checks without the service.
+    await page.goto(`${address}/console/ledger?before=${dayBefore(0)}`)
+    const roots = JSON.parse(await savedBy('Save the roots')) as { items: Liability[] }
+    await shoot(page, 'console-liabilities')
+    await page.goto(`${address}/console/profiles/${profileId}?at=${dayBefore(0)}T00:00`)
+    const { items } = JSON.parse(await savedBy('Save the proof')) as { items: LiabilityProof[] }
+    expect(items).toMatchObject([{ profile_id: profileId, asset: 'USDG', amount: '5' }])
+    await verifyLiability(items[0]!, roots.items[0]!)
+    expect(await savedBy('Save a statement')).toContain('"USDG","BANK_DEPOSIT","CREATED",5,5')
     expect(complaints.filter((one) => !/status of 40[13]/.test(one))).toEqual([])
   })
 

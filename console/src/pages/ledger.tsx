@@ -5,7 +5,7 @@ import { inWords } from '../format.ts'
 import { Choice, filterOf, Filters, ListOf, Period, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Answered, Curl, Id, Link, Time, Title } from '../parts.tsx'
-import type { ActivityRow, ClosedDay, LedgerLine, TrialBalance, Wire } from '../records.ts'
+import type { ActivityRow, ClosedDay, LedgerLine, Liability, TrialBalance, Wire } from '../records.ts'
 import { may } from '../session.ts'
 import { amountColumn, TableOf } from '../tables.tsx'
 
@@ -81,6 +81,7 @@ export function LedgerPage() {
       <Activity />
       {may('operators:read_wire') && <Wires />}
       <ClosedDays />
+      <Liabilities />
     </>
   )
 }
@@ -154,6 +155,45 @@ function ClosedDays() {
         none="No day of this time is closed yet."
         columns={DAYS}
         keyOf={({ day }) => day}
+      />
+    </Part>
+  )
+}
+
+const OWED: Column<Liability>[] = [
+  { name: 'Asset', onCard: 0, cell: ({ asset }) => asset },
+  { name: 'Balances', number: true, named: true, cell: ({ leaves }) => leaves },
+  figure('total'),
+  { name: 'Root', onCard: 1, cell: ({ root }) => <Id of={root} /> },
+]
+
+function Liabilities() {
+  const call = get('/v2/reports/liabilities', { at: filterOf('before') })
+  const read = useCall<{ at: string; items: Liability[] }>(call)
+  const at = read.data.value?.at
+  return (
+    <Part name="Owed to profiles">
+      {at !== undefined && (
+        <p>
+          <FileButton
+            name={`liabilities-${at}`}
+            call={{ ...call, query: { at } }}
+            of="Save the roots"
+            as="json"
+          />
+        </p>
+      )}
+      <p class="quiet">
+        Published, the roots let the holder of each profile check that its balances are in the totals: its
+        page has the proof.
+      </p>
+      <TableOf
+        of={read}
+        call={call}
+        name="Owed to profiles"
+        none="No profile had a balance."
+        columns={OWED}
+        keyOf={({ asset }) => asset}
       />
     </Part>
   )

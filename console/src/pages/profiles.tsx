@@ -3,7 +3,7 @@ import { address, setQuery } from '../address.ts'
 import { get } from '../api.ts'
 import { BalanceChart } from '../chart.tsx'
 import { textCell } from '../../../src/contract/csv.ts'
-import { Export, readerOf } from '../export.tsx'
+import { Export, FileButton, readerOf } from '../export.tsx'
 import { inWords, timeOfId } from '../format.ts'
 import { Freezes, useFreezes } from '../freezes.tsx'
 import { createdAt, filterOf, Filters, ListOf, Period, Table, TextFilter, useList } from '../list.tsx'
@@ -13,6 +13,7 @@ import { Amount, Curl, Facts, Failure, Id, Link, Name, Status, Time, Title } fro
 import { InUsd, usePrices, type UsdOf } from '../prices.tsx'
 import { nameOfParty, type Account, type Identity, type Page, type Profile } from '../records.ts'
 import type { Balance, BalanceEntry, Transfer } from '../records.ts'
+import { may } from '../session.ts'
 import { amountColumn, ListPage } from '../tables.tsx'
 
 /** Profiles, and one profile: its balances, how each came about, and what it was at any moment. */
@@ -128,6 +129,21 @@ export function ProfilePage({ id }: { id: string }) {
       />
       {data.value?.items.length === 0 && <p class="quiet">No balance.</p>}
       <Curl of={balances} />
+      {may('reports:read_report') && (
+        <p>
+          <FileButton
+            name={`statement-${id}`}
+            call={get(`/v2/profiles/${id}/statement`)}
+            of="Save a statement"
+          />{' '}
+          <FileButton
+            name={`proof-${id}`}
+            call={get(`/v2/profiles/${id}/liability-proof`, { at: at === '' ? '' : `${at}:00Z` })}
+            of="Save the proof of these balances"
+            as="json"
+          />
+        </p>
+      )}
       {asset !== undefined && <History key={asset} id={id} asset={asset} />}
     </>
   )
