@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { readBai2 } from './bai2.ts'
 import { readCamt053 } from './camt-053.ts'
 import { readMt940 } from './mt940.ts'
-import { refuse, requireBalanced, type BankStatement } from './statement.ts'
+import { refuse, Statements, type BankStatement } from './statement.ts'
 
 /** Largest file that is read. */
 export const FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -14,18 +14,19 @@ export const FILE_BYTES_MAX = 16 * 1024 * 1024
 export async function readStatements(file: Buffer): Promise<BankStatement[]> {
   if (file.length > FILE_BYTES_MAX) refuse(`the file is larger than ${FILE_BYTES_MAX} bytes`)
   // Banks write UTF-8 or a character set of one byte, whatever they say.
-  const text = isUtf8(file) ? file.toString('utf8') : new TextDecoder('windows-1252').decode(file)
-  const statements = await readerOf(text)(text.replace(/^\ufeff?\s*/, ''))
-  if (statements.length === 0) refuse('the file has no statement')
-  statements.forEach(requireBalanced)
+  const decoded = isUtf8(file) ? file.toString('utf8') : new TextDecoder('windows-1252').decode(file)
+  const text = decoded.replace(/^\ufeff?\s*/, '').replace(/\r\n/g, '\n')
+  const statements = new Statements()
+  await readerOf(text)(text, statements)
+  statements.finish()
+  if (statements.finished.length === 0) refuse('the file has no statement')
   // Statements of one day stay in the order of the file.
-  return statements.toSorted((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0))
+  return statements.finished.toSorted((a, b) => a.date.localeCompare(b.date))
 }
 
-function readerOf(text: string): (text: string) => Promise<BankStatement[]> {
-  const begin = text.slice(0, 1_000).replace(/^\ufeff?\s*/, '')
-  if (begin.startsWith('<')) return readCamt053
-  if (begin.startsWith('01,')) return readBai2
-  if (/^(?:\{1:|:20:)/m.test(begin)) return readMt940
+function readerOf(text: string): (text: string, statements: Statements) => Promise<void> {
+  if (text.startsWith('<')) return readCamt053
+  if (text.startsWith('01,')) return readBai2
+  if (/^(?:\{1:|:20:)/m.test(text.slice(0, 1_000))) return readMt940
   return refuse('unknown format: the file is no camt.053, MT940 or BAI2')
 }

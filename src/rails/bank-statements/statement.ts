@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
-import { Temporal } from 'temporal-polyfill'
+import { IsDate } from 'typebox/format'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { UNREADABLE } from '../../contract/fields.ts'
+import { AMOUNT_LENGTH_MAX, UNREADABLE } from '../../contract/fields.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
 
-/** A bank's statement in plain values, whatever its format, and what its parsers share. Amounts are signed cents. */
+/** A bank's statement in plain values, whatever its format, and what the parsers share. Amounts are signed cents. */
 
 export interface BankLine {
   /** Booking date, YYYY-MM-DD. */
@@ -14,9 +14,9 @@ export interface BankLine {
   /** Negative: it left the account. */
   amount: bigint
   /** The bank's own reference. Nobody else chooses it. */
-  reference?: string
+  reference?: string | undefined
   /** End-to-end or customer reference, which a stranger may have chosen. */
-  customer_reference?: string
+  customer_reference?: string | undefined
   /** All of the remittance text and what the bank added. Strangers write it. */
   text: string
   /** The bank's code of the kind. */
@@ -26,7 +26,7 @@ export interface BankLine {
   /** The bank says that a payment came back. Never derived from the text. */
   is_return: boolean
   /** Fees within the amount, not negative. */
-  charges?: bigint
+  charges?: bigint | undefined
 }
 
 export interface BankStatement {
@@ -35,8 +35,8 @@ export interface BankStatement {
   currency: string
   id: string
   /** The bank's sequence number. */
-  number?: number
-  from?: string
+  number?: number | undefined
+  from?: string | undefined
   /** The date of the closing balance. */
   date: string
   opening: bigint
@@ -44,29 +44,97 @@ export interface BankStatement {
   lines: BankLine[]
 }
 
+/** A statement under way. Its texts are still those of the file. */
+type Draft = Partial<Omit<BankStatement, 'number'>> & { number?: string | undefined; lines: BankLine[] }
+
 const LINES_MAX = 100_000
 const TEXT_LENGTH_MAX = 20_000
-const AMOUNT_LENGTH_MAX = 24
-/** How much a parser reads before other work of the process has its turn. */
-const PART = 64 * 1024
+const RECORD_LENGTH_MAX = 64 * 1024
+const CONTINUATIONS_MAX = 1_000
 const UNREADABLE_ALL = new RegExp(UNREADABLE.source, 'gu')
+
+/** The statements of a file: its parser begins, fills and finishes one after the other. */
+export class Statements {
+  readonly finished: BankStatement[] = []
+  draft: Draft | undefined
+  #lineCount = 0
+
+  begin(known: Partial<Draft>): void {
+    this.finish()
+    this.draft = { ...known, lines: [] }
+  }
+
+  add(line: BankLine): void {
+    if (++this.#lineCount > LINES_MAX) refuse(`the file has more than ${LINES_MAX} lines`)
+    this.draft?.lines.push(line)
+  }
+
+  /** Throws a Refusal unless the statement under way is whole and its lines lead from its opening to its closing balance. */
+  finish(): void {
+    if (this.draft === undefined) return
+    const { format, id = '', account, number = '', from, date, opening, closing, lines } = this.draft
+    if (!format || !account || !date || opening === undefined || closing === undefined)
+      return refuse(
+        `statement ${shown(id)} is truncated: it has no account, or no opening or closing balance`,
+      )
+    const [reached, said] = [balanceOf(this.draft), closing].map(amountOf)
+    if (reached !== said)
+      refuse(
+        `statement ${shown(id)}: its opening balance and lines, ${reached}, do not make its closing balance ${said}`,
+      )
+    this.finished.push({
+      ...{ format, account: plainText(account), currency: WIRE_ASSET, id: plainText(id) },
+      number: Number(/^\s*(\d{1,9})(?:\/\d+)?\s*$/.exec(number)?.[1]) || undefined,
+      ...{ from: from && dateIn(from), date: dateIn(date), opening, closing },
+      lines: lines.filter(({ amount }) => amount !== 0n).map((line) => plainLine(line, date)),
+    })
+    this.draft = undefined
+  }
+}
+
+const plainLine = (line: BankLine, day: string): BankLine => ({
+  ...line,
+  date: dateIn(line.date || day),
+  reference: referenceIn(line.reference),
+  customer_reference: referenceIn(line.customer_reference),
+  text: plainText(line.text),
+  code: plainText(line.code),
+})
+
+/** The balance after the lines so far. */
+export const balanceOf = ({ opening = 0n, lines }: Draft): bigint =>
+  lines.reduce((sum, { amount }) => sum + amount, opening)
 
 /** Throws a Refusal with this reason. */
 export function refuse(why: string): never {
   throw new Refusal(why)
 }
 
-/** Text on one line without characters that nobody sees. Throws a Refusal for text above the limit. */
-export function plainText(text: string): string {
+/** Text of a file within a reason. */
+export const shown = (text = ''): string => JSON.stringify(text.slice(0, 40))
+
+/** Text on one line without characters that nobody sees. */
+function plainText(text: string): string {
   if (text.length > TEXT_LENGTH_MAX) refuse(`a line has more than ${TEXT_LENGTH_MAX} characters of text`)
   return text.replace(UNREADABLE_ALL, ' ').replace(/\s+/g, ' ').trim()
 }
 
-/** A member of this name, or none where the text is empty or says that there is no reference. */
-export function referenceIn<Name extends string>(name: Name, text = ''): { [N in Name]?: string } {
+/** A reference, unless the text is empty or says that there is none. */
+function referenceIn(text = ''): string | undefined {
   const plain = plainText(text)
-  const isNone = /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i.test(plain)
-  return (isNone ? {} : { [name]: plain }) as { [N in Name]?: string }
+  return /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i.test(plain) ? undefined : plain
+}
+
+/** A calendar date, YYYY-MM-DD, also with a time, or YYMMDD of this century. Throws a Refusal for any other text. */
+export function dateIn(text = ''): string {
+  const date = text.replace(/^(\d\d)(\d\d)(\d\d)$/, '20$1-$2-$3').replace(/T.*/, '')
+  return IsDate(date) ? date : refuse(`${shown(text)} is no date`)
+}
+
+/** Throws a Refusal for another currency than that of the platform's account. */
+export function requireCurrency(currency = ''): void {
+  if (currency !== WIRE_ASSET)
+    refuse(`the currency ${shown(currency)} is not ${WIRE_ASSET}, which the platform's account has`)
 }
 
 /** An unsigned decimal of the platform's currency as cents. Throws a Refusal that names what is wrong. */
@@ -81,59 +149,22 @@ export const amountOf = (minor: bigint): string => formatAmount(minor, decimalsO
 /** Cents without their sign, as a decimal string. */
 export const absolute = (minor: bigint): string => amountOf(minor < 0n ? -minor : minor)
 
-/** Throws a Refusal for another currency than that of the platform's account. */
-export function requireCurrency(currency: string): string {
-  return currency === WIRE_ASSET
-    ? currency
-    : refuse(`the currency ${shown(currency)} is not ${WIRE_ASSET}, which the platform's account has`)
-}
-
-/** A calendar date, YYYY-MM-DD, or YYMMDD of this century. Throws a Refusal for any other text. */
-export function dateIn(text: string, what: string): string {
-  const date = text.replace(/^(\d\d)(\d\d)(\d\d)$/, '20$1-$2-$3')
-  try {
-    if (/^\d{4}-\d\d-\d\d$/.test(date))
-      return Temporal.PlainDate.from(date, { overflow: 'reject' }).toString()
-  } catch {
-    // Such a day is not in the calendar.
+/** The records of a text, each in its lines. The pattern is global and matches where the next one begins. */
+export async function* recordsOf(text: string, next: RegExp): AsyncGenerator<string[]> {
+  for (let [start, count] = [0, 1]; start < text.length; count++) {
+    next.lastIndex = start + 1
+    const end = next.exec(text)?.index ?? text.length
+    const lines = text
+      .slice(start, end)
+      .trimEnd()
+      .split('\n', CONTINUATIONS_MAX + 2)
+    if (end - start > RECORD_LENGTH_MAX || lines.length > CONTINUATIONS_MAX + 1)
+      refuse(
+        `a record is too long: none has more than ${RECORD_LENGTH_MAX} characters, more than ${TEXT_LENGTH_MAX} characters of text or more than ${CONTINUATIONS_MAX} continuations`,
+      )
+    yield lines
+    start = end
+    // Other work of the process has its turn.
+    if (count % 100 === 0) await setImmediate()
   }
-  return refuse(`${what}: ${shown(text)} is no date`)
-}
-
-/** Text of a file within a reason. */
-export const shown = (text: string): string => JSON.stringify(text.slice(0, 40))
-
-/** Throws a Refusal where a file has too many lines. */
-export function requireLines(count: number): void {
-  if (count > LINES_MAX) refuse(`the file has more than ${LINES_MAX} lines`)
-}
-
-/** The parts of a text, one after the other, between other work of the process. */
-export async function* partsOf(text: string): AsyncGenerator<string> {
-  for (let start = 0; start < text.length; start += PART) {
-    yield text.slice(start, start + PART)
-    await setImmediate()
-  }
-}
-
-/** The lines of a text, without what separates them, between other work of the process. */
-export async function* linesOf(text: string): AsyncGenerator<string> {
-  let rest = ''
-  for await (const part of partsOf(text)) {
-    const lines = (rest + part).split('\n')
-    rest = lines.pop()!
-    if (rest.length > PART) refuse(`a line has more than ${PART} characters`)
-    for (const line of lines) yield line.replace(/\r$/, '')
-  }
-  yield rest.replace(/\r$/, '')
-}
-
-/** Throws a Refusal for a statement whose lines do not lead from its opening to its closing balance. */
-export function requireBalanced({ id, opening, closing, lines }: BankStatement): void {
-  const sum = lines.reduce((total, { amount }) => total + amount, 0n)
-  if (opening + sum === closing) return
-  const [from, moved, to] = [opening, sum, closing].map(amountOf)
-  refuse(
-    `statement ${shown(id)}: its opening balance ${from} and its lines, ${moved}, do not make its closing balance ${to}`,
-  )
 }
