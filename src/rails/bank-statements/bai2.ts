@@ -1,62 +1,58 @@
-import {
-  dateIn,
-  recordsOf,
-  refuse,
-  requireCurrency,
-  shown,
-  type BankLine,
-  type Statements,
-} from './statement.ts'
+import { dateIn, recordsOf, refuse, requireCurrency, shown } from './statement.ts'
+import type { BankLine, Statements } from './statement.ts'
 
 /** BAI2 (Cash Management Balance Reporting, version 2). Amounts are in cents. */
 
 const NEXT = /(?<=\n)[ \t]*(?!88,)\S/g
 /** The records that may follow outside of a file, in it, in its group, and in an account. The second one ends that. */
 const PLACES = [['01'], ['02', '99'], ['03', '98'], ['16', '49']]
-/** Types of a returned or reversed payment: ACH and checks; and the bank's corrections of its own lines. */
-const RETURNED = ['255', '257', '555', '557']
+/** Types of a returned or reversed payment: wires, ACH and checks; and the bank's corrections of its own lines. */
+const RETURNED = ['255', '257', '261', '266', '555', '557']
 const REVERSED = ['252', '258', '552', '558']
 
 /** Reads the statements of a file, a group of each account and day. Throws a Refusal that names what is wrong with it. */
 export async function readBai2(text: string, statements: Statements): Promise<void> {
-  /** Outside of a file, and of the file, the group and the account under way. */
+  /** Sums of all files, and of the file, the group and the account under way. */
   const totals = [0n]
   const add = (amount: bigint) => totals.push(totals.pop()! + amount)
   let [file, date, currency] = ['', '', '']
-  for await (const lines of recordsOf(text, NEXT)) {
-    const [kind = '', ...fields] = fieldsOf(lines)
+  for await (const record of recordsOf(text, NEXT)) {
+    const [kind = '', ...fields] = fieldsOf(record)
     const places = PLACES[totals.length - 1]!
     if (!places.includes(kind))
       refuse(`record ${shown(kind)} is in the place of a record ${places.join(' or ')}`)
-    if (kind < '16') totals.push(0n)
-    if (kind === '01') file = `${fields[2]}-${fields[4]}`
-    else if (kind === '02') [date, currency] = [dateIn(fields[3]), fields[5] || 'USD']
-    else if (kind === '03') {
-      requireCurrency(fields[1] || currency)
-      const amounts = [...amountsOf(fields.slice(2))]
-      for (const [, amount] of amounts) add(amount)
-      const [opening, closing] = ['010', '015'].map((type) => new Map(amounts).get(type))
-      statements.begin({ format: 'BAI2', account: fields[0], id: `${file}-${date}`, date, opening, closing })
-    } else if (kind === '16') {
-      const line = lineOf(fields)
-      add(line.amount < 0n ? -line.amount : line.amount)
-      statements.add(line)
-    } else {
+    if (kind === '49' || kind === '98' || kind === '99') {
       const total = totals.pop()!
       if (minorIn(fields[0]) !== total)
         refuse(`record ${kind}: its control total ${shown(fields[0])} is not that of its records, ${total}`)
       add(total)
       if (kind === '49') statements.finish()
+    } else if (kind === '16') {
+      const line = lineOf(fields)
+      add(line.amount < 0n ? -line.amount : line.amount)
+      statements.add(line)
+    } else totals.push(0n)
+    if (kind === '01') file = `${fields[2]}-${fields[4]}`
+    if (kind === '02') [date, currency] = [dateIn(fields[3]), fields[5] || 'USD']
+    if (kind === '03') {
+      requireCurrency(fields[1] || currency)
+      statements.begin({ format: 'BAI2', account: fields[0], id: `${file}-${date}`, date })
+      for (const [type, amount] of amountsOf(fields.slice(2))) {
+        add(amount)
+        if (type === '010') statements.draft!.opening = amount
+        if (type === '015') statements.draft!.closing = amount
+      }
     }
   }
   if (totals.length > 1) refuse('the file is truncated: it has no record 99')
 }
 
-/** The text of a line without a stroke at its end goes on in the next line. */
-const fieldsOf = (lines: string[]): string[] =>
-  lines
+/** A stroke ends the last field of a line. Without it, the text goes on in the next line. */
+const fieldsOf = (record: string): string[] =>
+  record
+    .split('\n')
     .map((line) => line.trim().replace(/^88,/, ''))
-    .map((line) => (line.endsWith('/') ? line.replace(/\/$/, ',') : `${line} `))
+    .map((line) => (line.endsWith('/') ? `${line.slice(0, -1)},` : `${line} `))
     .join('')
     .slice(0, -1)
     .split(',')
@@ -70,24 +66,24 @@ function fundsFields([type, count = '']: string[]): number {
   return type === 'S' ? 4 : type === 'V' ? 3 : 1
 }
 
-/** The amounts of an account by their type: groups of type, amount, count and funds type. */
-function* amountsOf(fields: string[]): Generator<[code: string, amount: bigint]> {
+/** The amounts of an account by their type: groups of type, amount, count and funds type, between which a field may be empty. */
+function* amountsOf(fields: string[]): Generator<[type: string, amount: bigint]> {
   for (let first = 0; first < fields.length;) {
-    const [code = '', amount = '', , ...funds] = fields.slice(first, first + 5)
-    if (code !== '' && amount !== '') yield [code, minorIn(amount)]
-    first += 3 + fundsFields(funds)
+    const [type, amount = '', , ...funds] = fields.slice(first, first + 5)
+    if (type && amount !== '') yield [type, minorIn(amount)]
+    first += type ? 3 + fundsFields(funds) : 1
   }
 }
 
 function lineOf([code = '', amount, ...more]: string[]): BankLine {
-  // Types from 100 are credits, from 400 debits. Others have no amount.
   const minor = minorIn(amount || '0')
-  if ((minor > 0n && !/^[1-6]\d\d$/.test(code)) || minor < 0n)
+  // Types from 100 are credits, from 400 debits. Others have no amount.
+  if (minor !== 0n && (minor < 0n || !/^[1-6]\d\d$/.test(code)))
     refuse(`record 16: ${shown(code)} is no type of a credit or debit`)
   const [reference, customer_reference, ...texts] = more.slice(fundsFields(more))
   return {
-    ...{ date: '', amount: code < '400' ? minor : -minor },
-    ...{ reference, customer_reference, text: texts.join(',').replace(/^,+/, ''), code },
+    ...{ date: '', amount: code < '400' ? minor : -minor, reference, customer_reference },
+    ...{ text: texts.join(',').replace(/^,+/, ''), code },
     ...{ is_reversal: REVERSED.includes(code), is_return: RETURNED.includes(code) },
   }
 }

@@ -6,18 +6,18 @@ import { centsIn, refuse, requireCurrency, shown, type BankLine, type Statements
 /** camt.053 (ISO 20022), versions 2 to 8. An entry is a tree until it is read; the file never is one. */
 
 const NAMESPACE = /^urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.0[2-8]$/
-/** How much is read before other work of the process has its turn. */
-const PART = 64 * 1024
-const [DEPTH_MAX, ATTRIBUTES_MAX] = [32, 32]
 /** Most elements of an entry, or of a statement without its entries. */
 const ELEMENTS_MAX = 200_000
+const [DEPTH_MAX, ATTRIBUTES_MAX] = [32, 32]
+/** How much is read before other work of the process has its turn. */
+const PART = 64 * 1024
+const DAY = ['Dt/Dt', 'Dt/DtTm']
+const CODES = ['Cd', 'Fmly/Cd', 'Fmly/SubFmlyCd'].map((path) => `BkTxCd/Domn/${path}`)
+const REMITTANCE = ['RmtInf/Ustrd', 'RmtInf/Strd/CdtrRefInf/Ref', 'RmtInf/Strd/AddtlRmtInf']
+const TEXTS = [...REMITTANCE, 'AddtlTxInf', 'AddtlNtryInf', 'Refs/UETR', 'Refs/ClrSysRef']
+const CHARGES = ['Chrgs/TtlChrgsAndTaxAmt', 'Chrgs/Rcrd/Amt', 'Chrgs/Amt']
 
-interface Element {
-  name: string
-  currency: string | undefined
-  text: string
-  children: Element[]
-}
+type Element = { name: string; currency: string | undefined; text: string; children: Element[] }
 
 /** Reads the statements of a file. Throws a Refusal that names what is wrong with it. */
 export async function readCamt053(text: string, statements: Statements): Promise<void> {
@@ -52,13 +52,13 @@ export async function readCamt053(text: string, statements: Statements): Promise
   }
   parser.onclosetag = () => {
     const element = path.pop()!
-    if (element.name === 'Ntry') for (const line of linesOf(element)) statements.add(line)
-    else if (element.name === 'Stmt') {
-      Object.assign(statements.draft!, headOf([element]))
-      statements.finish()
-    } else return
-    elements = 0
+    element.text = element.text.trim()
+    if (element.name !== 'Ntry' && element.name !== 'Stmt') return
     path.at(-1)?.children.pop()
+    elements = 0
+    if (element.name === 'Ntry') return linesOf([element]).forEach((line) => statements.add(line))
+    Object.assign(statements.draft!, headOf([element]))
+    statements.finish()
   }
   for (let start = 0; start < text.length; start += PART) {
     parser.write(text.slice(start, start + PART))
@@ -70,90 +70,73 @@ export async function readCamt053(text: string, statements: Statements): Promise
 const childrenOf = (elements: Element[], wanted: string): Element[] =>
   elements.flatMap(({ children }) => children.filter(({ name }) => name === wanted))
 const allAt = (elements: Element[], path: string) => path.split('/').reduce(childrenOf, elements)
-/** The text at the first of these paths that has one. */
+/** The first text at these paths that says something. */
 const textAt = (elements: Element[], ...paths: string[]): string | undefined =>
-  paths
-    .flatMap((path) => allAt(elements, path))
-    .map(({ text }) => text.trim())
-    .find((text) => text !== '')
+  paths.flatMap((path) => allAt(elements, path)).find(({ text }) => !['', 'NOTPROVIDED'].includes(text))?.text
 
 function headOf(statement: Element[]) {
+  const balancesOf = (code: string) =>
+    allAt(statement, 'Bal').filter((balance) => textAt([balance], 'Tp/CdOrPrtry/Cd') === code)
+  const [opening] = [...balancesOf('OPBD'), ...balancesOf('PRCD')]
+  const [closing] = balancesOf('CLBD')
   const id = textAt(statement, 'Id')
-  const balanceOf = (...codes: string[]): Element[] => {
-    const coded = (code: string) =>
-      allAt(statement, 'Bal').find((balance) => textAt([balance], 'Tp/CdOrPrtry/Cd') === code)
-    const found = codes.map(coded).find((balance) => balance !== undefined)
-    return [found ?? refuse(`statement ${shown(id)} has no balance ${codes.join(' or ')}`)]
-  }
-  const closing = balanceOf('CLBD')
+  if (opening === undefined || closing === undefined)
+    return refuse(`statement ${shown(id)} has no balance CLBD, or no OPBD or PRCD`)
   requireCurrency(textAt(statement, 'Acct/Ccy') ?? WIRE_ASSET)
   return {
     id,
     account: textAt(statement, 'Acct/Id/IBAN', 'Acct/Id/Othr/Id'),
     number: textAt(statement, 'ElctrncSeqNb', 'LglSeqNb'),
     from: textAt(statement, 'FrToDt/FrDtTm'),
-    date: textAt(closing, 'Dt/Dt', 'Dt/DtTm'),
-    opening: signedOf(balanceOf('OPBD', 'PRCD')),
-    closing: signedOf(closing),
+    date: textAt([closing], ...DAY),
+    opening: signedOf([opening]),
+    closing: signedOf([closing]),
   }
 }
 
 /** The amount with the sign of its indicator, which is that of the booking itself where a reversal has one, too. */
 function signedOf(elements: Element[], [amount] = allAt(elements, 'Amt')): bigint {
   requireCurrency(amount?.currency)
-  const [cents, sign] = [centsIn(amount!.text.trim(), 'Amt'), textAt(elements, 'CdtDbtInd')]
+  const [cents, sign] = [centsIn(amount!.text, 'Amt'), textAt(elements, 'CdtDbtInd')]
   return sign === 'CRDT' ? cents : sign === 'DBIT' ? -cents : refuse('an amount has no CdtDbtInd')
 }
 
 /** A line, or one for each transaction where their amounts sum to that of the entry. */
-function linesOf(entry: Element): BankLine[] {
-  if ((textAt([entry], 'Sts/Cd', 'Sts') ?? 'BOOK') !== 'BOOK') return []
-  const [whole, shared] = [signedOf([entry]), textAt([entry], 'AcctSvcrRef')]
-  const parts = allAt([entry], 'NtryDtls/TxDtls')
+function linesOf(entry: Element[]): BankLine[] {
+  if ((textAt(entry, 'Sts/Cd', 'Sts') ?? 'BOOK') !== 'BOOK') return []
+  const [whole, shared, parts] = [
+    signedOf(entry),
+    textAt(entry, 'AcctSvcrRef'),
+    allAt(entry, 'NtryDtls/TxDtls'),
+  ]
   const amounts = parts.flatMap((part) => {
     const own = [...allAt([part], 'Amt'), ...allAt([part], 'AmtDtls/TxAmt/Amt')]
-    return own[0]?.currency === WIRE_ASSET ? signedOf([part, entry], own) : []
+    return own[0]?.currency === WIRE_ASSET ? signedOf([part, ...entry], own) : []
   })
-  const isSplit = parts.length > 1 && amounts.length === parts.length
-  if (!isSplit || amounts.reduce((sum, amount) => sum + amount) !== whole || whole === 0n)
+  const isBatch = parts.length > 1 && amounts.length === parts.length && whole !== 0n
+  if (!isBatch || amounts.reduce((sum, amount) => sum + amount) !== whole)
     return [lineOf(entry, parts, whole, shared)]
   return parts.map((part, index) => {
-    const own = textAt([part], 'Refs/AcctSvcrRef')
-    const reference = own === undefined || own === shared ? shared && `${shared}/${index + 1}` : own
-    return lineOf(entry, [part], amounts[index]!, reference)
+    const own = textAt([part], 'Refs/AcctSvcrRef') ?? shared
+    return lineOf(entry, [part], amounts[index]!, own && own === shared ? `${own}/${index + 1}` : own)
   })
 }
 
-const DOMAIN = 'BkTxCd/Domn'
-const CODES = [`${DOMAIN}/Cd`, `${DOMAIN}/Fmly/Cd`, `${DOMAIN}/Fmly/SubFmlyCd`]
-const STRUCTURED = 'RmtInf/Strd'
-const TEXTS = [
-  'RmtInf/Ustrd',
-  `${STRUCTURED}/CdtrRefInf/Ref`,
-  `${STRUCTURED}/AddtlRmtInf`,
-  'AddtlTxInf',
-  'AddtlNtryInf',
-]
-const CHARGES = ['Chrgs/TtlChrgsAndTaxAmt', 'Chrgs/Rcrd/Amt', 'Chrgs/Amt']
-
-function lineOf(entry: Element, parts: Element[], amount: bigint, reference: string | undefined): BankLine {
-  const elements = [...parts, entry]
-  const only = parts.length === 1 ? parts : []
-  const code = CODES.map((path) => textAt(elements, path) ?? '')
+function lineOf(entry: Element[], parts: Element[], amount: bigint, reference: string | undefined): BankLine {
+  const [elements, only] = [[...parts, ...entry], parts.length === 1 ? parts : []]
+  const codes = CODES.map((path) => textAt(elements, path))
   const charges = CHARGES.map((path) => allAt(elements, path)).find(({ length }) => length > 0)
   return {
-    date: textAt([entry], 'BookgDt/Dt', 'BookgDt/DtTm', 'ValDt/Dt', 'ValDt/DtTm') ?? '',
+    date: textAt(entry, ...DAY.map((path) => `Bookg${path}`), ...DAY.map((path) => `Val${path}`)) ?? '',
     amount,
     reference: reference ?? textAt(only, 'Refs/AcctSvcrRef'),
     customer_reference: textAt(only, 'Refs/EndToEndId', 'Refs/UETR', 'Refs/InstrId'),
-    text: TEXTS.flatMap((path) => allAt(elements, path))
-      .map(({ text }) => text)
-      .join(' '),
-    code: code.join('/').replace('//', textAt([entry], 'BkTxCd/Prtry/Cd') ?? ''),
-    is_reversal: ['true', '1'].includes(textAt([entry], 'RvslInd') ?? ''),
-    is_return: ['RRTN', 'RPCR'].includes(code[2]!) || allAt(parts, 'RtrInf').length > 0,
+    text: TEXTS.flatMap((path) => allAt(elements, path).map(({ text }) => text)).join(' '),
+    code: codes.some(Boolean) ? codes.join('/') : (textAt(entry, 'BkTxCd/Prtry/Cd') ?? ''),
+    is_reversal: ['true', '1'].includes(textAt(entry, 'RvslInd') ?? ''),
+    is_return: ['RRTN', 'RPCR'].includes(codes[2] ?? '') || allAt(parts, 'RtrInf').length > 0,
     charges: charges
       ?.filter(({ currency }) => currency === WIRE_ASSET)
-      .reduce((sum, { text }) => sum + centsIn(text.trim(), 'Chrgs'), 0n),
+      .reduce((sum, { text }) => sum + centsIn(text, 'Chrgs'), 0n),
   }
 }

@@ -1,89 +1,76 @@
-import { balanceOf, centsIn, dateIn, recordsOf, refuse, requireCurrency, shown } from './statement.ts'
+import { centsIn, dateIn, recordsOf, refuse, requireCurrency, shown } from './statement.ts'
 import type { BankLine, Statements } from './statement.ts'
 
 /** MT940 (SWIFT), also without its envelope, and with the subfields of German banks in field 86. */
 
-/** A field, or the end or the head of a message. */
-const NEXT = /(?<=\n)(?::\d\d[A-Z]?:|\{|-\}|-(?:\n|$))/g
+/** Field 86 belongs to the field before it. */
+const NEXT = /(?<=\n)(?:\{.*\})?:(?!86:)\d\d[A-Z]?:/g
 const FIELD = /^(?:\{.*\})?:(\d\d)([A-Z]?):([^]*)$/
-const BALANCE = /^([CD])(\d{6})([A-Z]{3})(\d[\d,]*)$/
+const BALANCE = /^([CD])(\d{6})([A-Z]{3})(\d[\d,]*)(?!\S)/
 /** Value date, entry date, mark, third letter of the currency, amount, kind, references, and what the bank adds. */
-const LINE = /^(\d{6})(\d{4})?(R?[CD])[A-Z]?(\d{1,12},\d{0,2})([A-Z][A-Z0-9]{3})(.*)([^]*)$/
+const LINE =
+  /^(\d{6})(\d{4})? *(R?[CD])[A-Z]?(\d{1,12}(?:,\d{0,2})?) ?([A-Z][A-Z0-9]{2}[A-Z0-9 ])(?:(.*)\/\/)?(.*)([^]*)$/
 /** Kinds of SWIFT and of German banks for a payment that came back. */
 const RETURNED = ['NRTI', '109', '159']
 
 /** Reads the statements of a file. Pages of one statement become one. Throws a Refusal that names what is wrong with it. */
 export async function readMt940(text: string, statements: Statements): Promise<void> {
   let isPage = false
-  for await (const lines of recordsOf(text, NEXT)) {
-    const [, tag, option, value = ''] = FIELD.exec(lines.join('\n')) ?? []
-    if (tag === '20') {
-      if (!isPage) statements.begin({ format: 'MT940', id: value })
-      isPage = false
-    }
+  for await (const record of recordsOf(text, NEXT)) {
+    const [, tag, option, value = ''] = FIELD.exec(record) ?? []
+    if (tag === '20' && !isPage) statements.begin({ format: 'MT940', id: value })
+    if (tag === '61') statements.add(lineOf(value))
     const { draft } = statements
-    const last = draft?.lines.at(-1)
-    // Fields after the closing balance say nothing of the lines.
+    // Nothing else between two statements says anything of them.
     if (draft === undefined) continue
     if (tag === '25') [draft.account] = value.split('\n')
     else if (tag === '28') draft.number = value
-    else if (tag === '61') statements.add(lineOf(value))
-    else if (tag === '86' && last !== undefined) explain(last, value)
     else if (tag === '60' || tag === '62') {
-      const [, sign, date, currency, amount = ''] = BALANCE.exec(value) ?? []
+      const [, mark, date, currency, amount = ''] =
+        BALANCE.exec(value) ?? refuse(`${shown(value)} is no balance`)
       requireCurrency(currency)
-      const balance = signed(sign, amount)
+      const balance = signed(mark, amount)
       draft.opening ??= balance
       isPage = tag === '62' && option === 'M'
-      if (tag === '62' && option === 'F') {
+      if (tag === '62' && !isPage) {
         Object.assign(draft, { date, closing: balance })
         statements.finish()
-      } else if (balance !== balanceOf(draft)) refuse('the pages of a statement do not follow each other')
+      } else if (balance !== draft.opening + draft.sum)
+        refuse('the pages of a statement do not follow each other')
     }
   }
 }
 
-function signed(mark: string | undefined, amount: string): bigint {
-  const cents = centsIn(amount.replace(',', '.').replace(/\.$/, ''), 'an amount')
-  return mark === 'C' || mark === 'RD' ? cents : -cents
-}
+const signed = (mark: string | undefined, amount: string): bigint =>
+  (mark === 'C' || mark === 'RD' ? 1n : -1n) *
+  centsIn(amount.replace(',', '.').replace(/\.$/, ''), 'an amount')
 
 function lineOf(value: string): BankLine {
-  const [head, valued, booked, mark = '', amount = '', code = '', references = '', text = ''] =
-    LINE.exec(value) ?? []
-  if (head === undefined) return refuse(`field 61: ${shown(value)} is no statement line`)
-  // The customer's reference, which a stranger may choose, comes first.
-  const parts = references.split('//')
-  const reference = parts.length > 1 ? parts.pop() : undefined
-  const [, charges] = /\/CHGS\/USD(\d{1,12},\d{0,2})/.exec(text) ?? []
+  const [, valued = '', booked, mark = '', amount = '', kind = '', customers, last, more = ''] =
+    LINE.exec(value) ?? refuse(`field 61: ${shown(value)} is no statement line`)
+  const [added = '', ...details] = more.split('\n:86:')
+  const detail = details.join('\n')
+  // German banks begin field 86 with a code of their own, and number its parts.
+  const [, code = '', parts] = /^(\d{3})(\?[^]*)$/.exec(detail) ?? []
+  const explained = parts?.replaceAll('\n', '').replaceAll(/\?\d\d/g, ' ') ?? detail
+  const [, charges] = /\/CHGS\/USD(\d{1,12},\d{0,2})/.exec(added) ?? []
   return {
-    date: bookedOn(dateIn(valued), booked),
+    date: bookedOn(valued, booked),
     amount: signed(mark, amount),
-    ...{ reference, customer_reference: parts.join('//'), text, code },
+    // The customer's reference, which a stranger may choose, comes first.
+    customer_reference: customers ?? last,
+    reference: customers === undefined ? undefined : last,
+    text: `${added} ${explained}`,
+    code: kind,
     is_reversal: mark.startsWith('R'),
-    is_return: RETURNED.includes(code),
+    is_return: RETURNED.includes(kind) || RETURNED.includes(code),
     charges: charges === undefined ? undefined : signed('C', charges),
   }
 }
 
-/** The booking date, MMDD, in the year next to the value date. */
-function bookedOn(valued: string, booked: string | undefined): string {
-  if (booked === undefined) return valued
-  const [month, day] = [booked.slice(0, 2), booked.slice(2)]
-  const years = Math.round((Number(valued.slice(5, 7)) - Number(month)) / 12)
-  return `${Number(valued.slice(0, 4)) + years}-${month}-${day}`
-}
-
-/** Adds field 86. German banks begin it with a code of their own, and number its parts. */
-function explain(line: BankLine, value: string): void {
-  const [, code] = /^(\d{3})\?/.exec(value) ?? []
-  const joined =
-    code === undefined
-      ? value
-      : value
-          .slice(3)
-          .replaceAll('\n', '')
-          .replaceAll(/\?\d\d/g, ' ')
-  line.text = `${line.text} ${joined}`
-  line.is_return ||= code !== undefined && RETURNED.includes(code)
+/** The booking date, MMDD, in the year next to the value date, YYMMDD. */
+function bookedOn(valued: string, booked = valued.slice(2)): string {
+  const [year = 0, month = 0] = dateIn(valued).split('-').map(Number)
+  const near = year + Math.round((month - Number(booked.slice(0, 2))) / 12)
+  return `${near}-${booked.slice(0, 2)}-${booked.slice(2)}`
 }

@@ -44,16 +44,14 @@ export interface BankStatement {
   lines: BankLine[]
 }
 
-/** A statement under way. Its texts are still those of the file. */
-type Draft = Partial<Omit<BankStatement, 'number'>> & { number?: string | undefined; lines: BankLine[] }
+/** A statement under way, whose texts are still those of the file, and the sum of its lines. */
+type Draft = Partial<Omit<BankStatement, 'number'>> & { number?: string; lines: BankLine[]; sum: bigint }
 
-const LINES_MAX = 100_000
-const TEXT_LENGTH_MAX = 20_000
-const RECORD_LENGTH_MAX = 64 * 1024
-const CONTINUATIONS_MAX = 1_000
+const [LINES_MAX, TEXT_LENGTH_MAX] = [100_000, 20_000]
+const [RECORD_LENGTH_MAX, CONTINUATIONS_MAX] = [64 * 1024, 1_000]
 const UNREADABLE_ALL = new RegExp(UNREADABLE.source, 'gu')
 
-/** The statements of a file: its parser begins, fills and finishes one after the other. */
+/** The statements of a file. Its parser begins each, adds its lines, and finishes it. */
 export class Statements {
   readonly finished: BankStatement[] = []
   draft: Draft | undefined
@@ -61,49 +59,39 @@ export class Statements {
 
   begin(known: Partial<Draft>): void {
     this.finish()
-    this.draft = { ...known, lines: [] }
+    this.draft = { ...known, lines: [], sum: 0n }
   }
 
   add(line: BankLine): void {
     if (++this.#lineCount > LINES_MAX) refuse(`the file has more than ${LINES_MAX} lines`)
-    this.draft?.lines.push(line)
+    const draft = this.draft ?? refuse('the file has a line outside of a statement')
+    const [reference, customer_reference] = [line.reference, line.customer_reference].map(referenceIn)
+    const [text, code] = [plainText(line.text), plainText(line.code)]
+    draft.sum += line.amount
+    if (line.amount !== 0n) draft.lines.push({ ...line, reference, customer_reference, text, code })
   }
 
   /** Throws a Refusal unless the statement under way is whole and its lines lead from its opening to its closing balance. */
   finish(): void {
     if (this.draft === undefined) return
-    const { format, id = '', account, number = '', from, date, opening, closing, lines } = this.draft
-    if (!format || !account || !date || opening === undefined || closing === undefined)
-      return refuse(
-        `statement ${shown(id)} is truncated: it has no account, or no opening or closing balance`,
-      )
-    const [reached, said] = [balanceOf(this.draft), closing].map(amountOf)
+    const { format, id = '', account, number = '', from, date: day, opening, closing, lines } = this.draft
+    if (!format || !account || opening === undefined || closing === undefined)
+      return refuse(`statement ${shown(id)} is truncated: it has no account, or not both balances`)
+    const [reached, said] = [opening + this.draft.sum, closing].map(amountOf)
     if (reached !== said)
       refuse(
-        `statement ${shown(id)}: its opening balance and lines, ${reached}, do not make its closing balance ${said}`,
+        `statement ${shown(id)}: its lines lead to ${reached} and do not make its closing balance ${said}`,
       )
+    const date = dateIn(day)
+    for (const line of lines) line.date = line.date === '' ? date : dateIn(line.date)
     this.finished.push({
       ...{ format, account: plainText(account), currency: WIRE_ASSET, id: plainText(id) },
-      number: Number(/^\s*(\d{1,9})(?:\/\d+)?\s*$/.exec(number)?.[1]) || undefined,
-      ...{ from: from && dateIn(from), date: dateIn(date), opening, closing },
-      lines: lines.filter(({ amount }) => amount !== 0n).map((line) => plainLine(line, date)),
+      number: Number(/^\s*(\d{1,9})\b/.exec(number)?.[1]) || undefined,
+      ...{ from: from && dateIn(from), date, opening, closing, lines },
     })
     this.draft = undefined
   }
 }
-
-const plainLine = (line: BankLine, day: string): BankLine => ({
-  ...line,
-  date: dateIn(line.date || day),
-  reference: referenceIn(line.reference),
-  customer_reference: referenceIn(line.customer_reference),
-  text: plainText(line.text),
-  code: plainText(line.code),
-})
-
-/** The balance after the lines so far. */
-export const balanceOf = ({ opening = 0n, lines }: Draft): bigint =>
-  lines.reduce((sum, { amount }) => sum + amount, opening)
 
 /** Throws a Refusal with this reason. */
 export function refuse(why: string): never {
@@ -149,22 +137,17 @@ export const amountOf = (minor: bigint): string => formatAmount(minor, decimalsO
 /** Cents without their sign, as a decimal string. */
 export const absolute = (minor: bigint): string => amountOf(minor < 0n ? -minor : minor)
 
-/** The records of a text, each in its lines. The pattern is global and matches where the next one begins. */
-export async function* recordsOf(text: string, next: RegExp): AsyncGenerator<string[]> {
-  for (let [start, count] = [0, 1]; start < text.length; count++) {
+/** The records of a text, between other work of the process. `next` is global and matches where another record begins. */
+export async function* recordsOf(text: string, next: RegExp): AsyncGenerator<string> {
+  for (let [start, end, count] = [0, 0, 1]; start < text.length; start = end, count++) {
     next.lastIndex = start + 1
-    const end = next.exec(text)?.index ?? text.length
-    const lines = text
-      .slice(start, end)
-      .trimEnd()
-      .split('\n', CONTINUATIONS_MAX + 2)
-    if (end - start > RECORD_LENGTH_MAX || lines.length > CONTINUATIONS_MAX + 1)
+    end = next.exec(text)?.index ?? text.length
+    const record = text.slice(start, end).trimEnd()
+    if (record.length > RECORD_LENGTH_MAX || record.split('\n').length > CONTINUATIONS_MAX + 1)
       refuse(
         `a record is too long: none has more than ${RECORD_LENGTH_MAX} characters, more than ${TEXT_LENGTH_MAX} characters of text or more than ${CONTINUATIONS_MAX} continuations`,
       )
-    yield lines
-    start = end
-    // Other work of the process has its turn.
+    yield record
     if (count % 100 === 0) await setImmediate()
   }
 }
