@@ -19,8 +19,7 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
   for await (const record of recordsOf(text, NEXT)) {
     const [kind = '', ...fields] = fieldsOf(record)
     const places = PLACES[totals.length - 1]!
-    if (!places.includes(kind))
-      refuse(`record ${shown(kind)} is in the place of a record ${places.join(' or ')}`)
+    if (!places.includes(kind)) refuse(`${shown(kind)} is in the place of a record ${places.join(' or ')}`)
     if (kind === '49' || kind === '98' || kind === '99') {
       const total = totals.pop()!
       if (minorIn(fields[0]) !== total)
@@ -50,11 +49,9 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
 /** A stroke ends the last field of a line. Without it, the text goes on in the next line. */
 const fieldsOf = (record: string): string[] =>
   record
-    .split('\n')
-    .map((line) => line.trim().replace(/^88,/, ''))
-    .map((line) => (line.endsWith('/') ? `${line.slice(0, -1)},` : `${line} `))
-    .join('')
-    .slice(0, -1)
+    .replace(/[ \t]+/g, ' ')
+    .replace(/\/? ?\n ?(?:88,)?/g, (end) => (end.startsWith('/') ? ',' : ' '))
+    .replace(/\/$/, '')
     .split(',')
 
 const minorIn = (text = ''): bigint =>

@@ -11,7 +11,7 @@ import type { Screening } from '../screening/screening.ts'
 import { markWireSent, readTakenWire, type By } from '../wires/outgoing-wires.ts'
 import { recordWireDeposit, recordWireReturn } from '../wires/record-wires.ts'
 import { daysBetween, EXACT_DAYS_MAX, plainOf, proposalsFor, type Candidate, type Ranked } from './match.ts'
-import { absolute, amountOf, centsIn, refuse, type BankStatement } from './statement.ts'
+import { amountOf, centsIn, refuse, type BankStatement } from './statement.ts'
 import { isExactOn, jsonOf, storeStatements, type ImportedStatement, type StoredLine } from './store.ts'
 
 /** Lines of statements become transfers: a person decides, or the rule `exact`. The wires' own functions record them. */
@@ -71,7 +71,7 @@ export async function readLines(db: Queryable, { id, state, date, like }: Wanted
 
 /** An amount of the database in signed cents. */
 export const signedIn = (text: string): bigint =>
-  text.startsWith('-') ? -centsIn(text.slice(1), 'amount') : centsIn(text, 'amount')
+  text.startsWith('-') ? -centsIn(text.slice(1)) : centsIn(text)
 
 /**
  * Stores a file's statements, marks lines that operators have recorded already, and with the rule `exact` matches exact lines of
@@ -228,7 +228,7 @@ async function recordLine(
 ): Promise<string> {
   const { db, operator, origin } = matching
   const { amount, bank_reference } = line
-  const said = { operator, origin, amount: absolute(amount), bank_reference }
+  const said = { operator, origin, amount: amountOf(amount < 0n ? -amount : amount), bank_reference }
   if ((kind === 'DEPOSIT' || kind === 'RETURN') && amount < 0n)
     refuse('the line left the account: it credits nobody')
   if (kind === 'DEPOSIT') return (await recordWireDeposit(matching, { ...said, memo: memo! })).transfer.id

@@ -4,7 +4,7 @@ import type { BankWire } from '../../money/records/bank-wires.ts'
 import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
 import { listOpenWires, readTakenWire } from '../wires/outgoing-wires.ts'
 import { memosAmong } from '../wires/record-wires.ts'
-import { absolute, amountOf, centsIn } from './statement.ts'
+import { amountOf, centsIn } from './statement.ts'
 import type { StoredLine } from './store.ts'
 
 /**
@@ -80,7 +80,7 @@ async function knownWires(
       WIRE_ASSET,
       [...lines.map((line) => line.bank_reference), ...returns.flatMap(referenceWords)],
       memos,
-      lines.filter(({ amount }) => amount < 0n).map(({ amount }) => absolute(amount)),
+      lines.filter(({ amount }) => amount < 0n).map(({ amount }) => amountOf(-amount)),
     ],
   )
   return rows
@@ -88,11 +88,11 @@ async function knownWires(
 
 /** The wires that an operator has taken and that pay one of these amounts, with their orders. */
 async function takenWires(db: Database, lines: readonly StoredLine[]) {
-  const amounts = new Set(lines.filter(({ amount }) => amount < 0n).map(({ amount }) => absolute(amount)))
+  const amounts = new Set(lines.filter(({ amount }) => amount < 0n).map(({ amount }) => amountOf(-amount)))
   if (amounts.size === 0) return []
   const open = await listOpenWires(db)
   const taken = open.filter(
-    ({ state, amount }) => state === 'TAKEN' && amounts.has(absolute(centsIn(amount, 'amount'))),
+    ({ state, amount }) => state === 'TAKEN' && amounts.has(amountOf(centsIn(amount))),
   )
   return Promise.all(taken.map(({ transfer_id }) => readTakenWire(db, transfer_id)))
 }
@@ -136,7 +136,7 @@ function candidatesIn(line: StoredLine, wires: KnownWire[], memos: string[]): Ra
     const words = referenceWords(line)
     return wires
       .filter((wire) => wire.kind === 'SENT' && !wire.is_returned && words.includes(wire.bank_reference))
-      .filter(({ amount }) => centsIn(amount, 'amount') >= line.amount)
+      .filter(({ amount }) => centsIn(amount) >= line.amount)
       .map(({ transfer_id }) => ({ kind: 'RETURN', transfer_id }))
   }
   const own = memoWords(line)
@@ -157,10 +157,10 @@ function candidatesIn(line: StoredLine, wires: KnownWire[], memos: string[]): Ra
 /** By what the platform or its bank has chosen, the id and the reference: memo and payee are the customer's words. */
 function candidatesOut(line: StoredLine, wires: KnownWire[], taken: TakenWire[]): Ranked[] {
   if (line.is_reversal) return []
-  const amount = absolute(line.amount)
+  const amount = amountOf(-line.amount)
   const [text, words] = [plainOf(textsOf(line)), referenceWords(line)]
   const orders = taken
-    .filter((order) => absolute(centsIn(order.amount, 'amount')) === amount)
+    .filter((order) => amountOf(centsIn(order.amount)) === amount)
     .map(({ transfer_id, taken_at }): Ranked => {
       const isNamed = text.includes(plainOf(transfer_id))
       const isExact = isNamed && daysBetween(taken_at, line.date) <= EXACT_DAYS_MAX

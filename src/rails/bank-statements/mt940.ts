@@ -1,4 +1,4 @@
-import { centsIn, dateIn, recordsOf, refuse, requireCurrency, shown } from './statement.ts'
+import { centsIn, recordsOf, refuse, requireCurrency, shown } from './statement.ts'
 import type { BankLine, Statements } from './statement.ts'
 
 /** MT940 (SWIFT), also without its envelope, and with the subfields of German banks in field 86. */
@@ -9,45 +9,45 @@ const FIELD = /^(?:\{.*\})?:(\d\d)([A-Z]?):([^]*)$/
 const BALANCE = /^([CD])(\d{6})([A-Z]{3})(\d[\d,]*)(?!\S)/
 /** Value date, entry date, mark, third letter of the currency, amount, kind, references, and what the bank adds. */
 const LINE =
-  /^(\d{6})(\d{4})? *(R?[CD])[A-Z]?(\d{1,12}(?:,\d{0,2})?) ?([A-Z][A-Z0-9]{2}[A-Z0-9 ])(?:(.*)\/\/)?(.*)([^]*)$/
+  /^(\d\d)(\d\d)(\d\d)(?:(\d\d)(\d\d))? *(R?[CD])[A-Z]?(\d{1,12}(?:,\d{0,2})?) ?([A-Z][A-Z0-9]{2}[A-Z0-9 ])(?:(.*)\/\/)?(.*)([^]*)$/
 /** Kinds of SWIFT and of German banks for a payment that came back. */
 const RETURNED = ['NRTI', '109', '159']
 
 /** Reads the statements of a file. Pages of one statement become one. Throws a Refusal that names what is wrong with it. */
 export async function readMt940(text: string, statements: Statements): Promise<void> {
-  let isPage = false
   for await (const record of recordsOf(text, NEXT)) {
     const [, tag, option, value = ''] = FIELD.exec(record) ?? []
+    const isPage = statements.draft?.date !== undefined
     if (tag === '20' && !isPage) statements.begin({ format: 'MT940', id: value })
     if (tag === '61') statements.add(lineOf(value))
     const { draft } = statements
     // Nothing else between two statements says anything of them.
     if (draft === undefined) continue
     if (tag === '25') [draft.account] = value.split('\n')
-    else if (tag === '28') draft.number = value
-    else if (tag === '60' || tag === '62') {
-      const [, mark, date, currency, amount = ''] =
-        BALANCE.exec(value) ?? refuse(`${shown(value)} is no balance`)
-      requireCurrency(currency)
-      const balance = signed(mark, amount)
-      draft.opening ??= balance
-      isPage = tag === '62' && option === 'M'
-      if (tag === '62' && !isPage) {
-        Object.assign(draft, { date, closing: balance })
-        statements.finish()
-      } else if (balance !== draft.opening + draft.sum)
-        refuse('the pages of a statement do not follow each other')
-    }
+    if (tag === '28') draft.number = value
+    if (tag !== '60' && tag !== '62') continue
+    const [, mark, date, currency, amount = ''] =
+      BALANCE.exec(value) ?? refuse(`${shown(value)} is no balance`)
+    requireCurrency(currency)
+    const balance = signed(mark, amount)
+    if (tag === '60') draft.opening ??= balance
+    else draft.date = date
+    if (tag === '62' && option !== 'M') {
+      draft.closing = balance
+      statements.finish()
+    } else if (balance !== (draft.opening ?? 0n) + draft.sum)
+      refuse('the pages of a statement do not follow each other')
   }
 }
 
 const signed = (mark: string | undefined, amount: string): bigint =>
-  (mark === 'C' || mark === 'RD' ? 1n : -1n) *
-  centsIn(amount.replace(',', '.').replace(/\.$/, ''), 'an amount')
+  (mark === 'C' || mark === 'RD' ? 1n : -1n) * centsIn(amount.replace(',', '.').replace(/\.$/, ''))
 
 function lineOf(value: string): BankLine {
-  const [, valued = '', booked, mark = '', amount = '', kind = '', customers, last, more = ''] =
+  const [, yy, mm, dd, month = mm, day = dd, mark = '', amount = '', kind = '', customers, last, more = ''] =
     LINE.exec(value) ?? refuse(`field 61: ${shown(value)} is no statement line`)
+  // The booking date has no year. It is next to the value date.
+  const year = 2000 + Number(yy) + Math.round((Number(mm) - Number(month)) / 12)
   const [added = '', ...details] = more.split('\n:86:')
   const detail = details.join('\n')
   // German banks begin field 86 with a code of their own, and number its parts.
@@ -55,7 +55,7 @@ function lineOf(value: string): BankLine {
   const explained = parts?.replaceAll('\n', '').replaceAll(/\?\d\d/g, ' ') ?? detail
   const [, charges] = /\/CHGS\/USD(\d{1,12},\d{0,2})/.exec(added) ?? []
   return {
-    date: bookedOn(valued, booked),
+    date: `${year}-${month}-${day}`,
     amount: signed(mark, amount),
     // The customer's reference, which a stranger may choose, comes first.
     customer_reference: customers ?? last,
@@ -66,11 +66,4 @@ function lineOf(value: string): BankLine {
     is_return: RETURNED.includes(kind) || RETURNED.includes(code),
     charges: charges === undefined ? undefined : signed('C', charges),
   }
-}
-
-/** The booking date, MMDD, in the year next to the value date, YYMMDD. */
-function bookedOn(valued: string, booked = valued.slice(2)): string {
-  const [year = 0, month = 0] = dateIn(valued).split('-').map(Number)
-  const near = year + Math.round((month - Number(booked.slice(0, 2))) / 12)
-  return `${near}-${booked.slice(0, 2)}-${booked.slice(2)}`
 }

@@ -29,11 +29,8 @@ export interface BankLine {
   charges?: bigint | undefined
 }
 
-export interface BankStatement {
+export interface BankStatement extends Record<'account' | 'currency' | 'id', string> {
   format: 'CAMT_053' | 'MT940' | 'BAI2'
-  account: string
-  currency: string
-  id: string
   /** The bank's sequence number. */
   number?: number | undefined
   from?: string | undefined
@@ -76,12 +73,12 @@ export class Statements {
     if (this.draft === undefined) return
     const { format, id = '', account, number = '', from, date: day, opening, closing, lines } = this.draft
     if (!format || !account || opening === undefined || closing === undefined)
-      return refuse(`statement ${shown(id)} is truncated: it has no account, or not both balances`)
+      return refuse(
+        `statement ${shown(id)} is truncated, names no account, or has no balance CLBD and OPBD (camt.053), 62F and 60F or 015 and 010`,
+      )
     const [reached, said] = [opening + this.draft.sum, closing].map(amountOf)
     if (reached !== said)
-      refuse(
-        `statement ${shown(id)}: its lines lead to ${reached} and do not make its closing balance ${said}`,
-      )
+      refuse(`statement ${shown(id)}: lines up to ${reached} do not make its closing balance ${said}`)
     const date = dateIn(day)
     for (const line of lines) line.date = line.date === '' ? date : dateIn(line.date)
     this.finished.push({
@@ -126,23 +123,20 @@ export function requireCurrency(currency = ''): void {
 }
 
 /** An unsigned decimal of the platform's currency as cents. Throws a Refusal that names what is wrong. */
-export function centsIn(text: string, what: string): bigint {
+export function centsIn(text: string): bigint {
   const minor = text.length > AMOUNT_LENGTH_MAX ? undefined : parseAmount(text, decimalsOf(WIRE_ASSET))
-  return minor ?? refuse(`${what}: ${shown(text)} is no amount in ${WIRE_ASSET}`)
+  return minor ?? refuse(`${shown(text)} is no amount in ${WIRE_ASSET}`)
 }
 
 /** Cents as a decimal string. */
 export const amountOf = (minor: bigint): string => formatAmount(minor, decimalsOf(WIRE_ASSET))
-
-/** Cents without their sign, as a decimal string. */
-export const absolute = (minor: bigint): string => amountOf(minor < 0n ? -minor : minor)
 
 /** The records of a text, between other work of the process. `next` is global and matches where another record begins. */
 export async function* recordsOf(text: string, next: RegExp): AsyncGenerator<string> {
   for (let [start, end, count] = [0, 0, 1]; start < text.length; start = end, count++) {
     next.lastIndex = start + 1
     end = next.exec(text)?.index ?? text.length
-    const record = text.slice(start, end).trimEnd()
+    const record = text.slice(start, end).trim()
     if (record.length > RECORD_LENGTH_MAX || record.split('\n').length > CONTINUATIONS_MAX + 1)
       refuse(
         `a record is too long: none has more than ${RECORD_LENGTH_MAX} characters, more than ${TEXT_LENGTH_MAX} characters of text or more than ${CONTINUATIONS_MAX} continuations`,
