@@ -1,5 +1,12 @@
-import { dateIn, recordsOf, refuse, requireCurrency, shown } from './statement.ts'
-import type { BankLine, Statements } from './statement.ts'
+import {
+  dateIn,
+  recordsOf,
+  refuse,
+  requireAsset,
+  shown,
+  type BankLine,
+  type Statements,
+} from './statement.ts'
 
 /** BAI2 (Cash Management Balance Reporting, version 2). Amounts are in cents. */
 
@@ -16,6 +23,7 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
   const totals = [0n]
   const add = (amount: bigint) => totals.push(totals.pop()! + amount)
   let [file, date, currency] = ['', '', '']
+  const balances = new Map<string, bigint>()
   for await (const record of recordsOf(text, NEXT)) {
     const [kind = '', ...fields] = fieldsOf(record)
     const places = PLACES[totals.length - 1]!
@@ -25,7 +33,7 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
       if (minorIn(fields[0]) !== total)
         refuse(`record ${kind}: its control total ${shown(fields[0])} is not that of its records, ${total}`)
       add(total)
-      if (kind === '49') statements.finish()
+      if (kind === '49') statements.finish({ opening: balances.get('010'), closing: balances.get('015') })
     } else if (kind === '16') {
       const line = lineOf(fields)
       add(line.amount < 0n ? -line.amount : line.amount)
@@ -34,12 +42,15 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
     if (kind === '01') file = `${fields[2]}-${fields[4]}`
     if (kind === '02') [date, currency] = [dateIn(fields[3]), fields[5] || 'USD']
     if (kind === '03') {
-      requireCurrency(fields[1] || currency)
+      requireAsset(fields[1] || currency)
       statements.begin({ format: 'BAI2', account: fields[0], id: `${file}-${date}`, date })
-      for (const [type, amount] of amountsOf(fields.slice(2))) {
-        add(amount)
-        if (type === '010') statements.draft!.opening = amount
-        if (type === '015') statements.draft!.closing = amount
+      balances.clear()
+      // Groups of type, amount, count and funds type, between which a field may be empty.
+      for (let first = 2; first < fields.length;) {
+        const [type, amount, , ...funds] = fields.slice(first, first + 5)
+        if (type && amount) balances.set(type, minorIn(amount))
+        if (type && amount) add(minorIn(amount))
+        first += type ? 3 + fundsFields(funds) : 1
       }
     }
   }
@@ -61,15 +72,6 @@ const minorIn = (text = ''): bigint =>
 function fundsFields([type, count = '']: string[]): number {
   if (type === 'D') return 2 + 2 * Number(/^\d{1,2}$/.exec(count) ?? refuse('a funds type D has no count'))
   return type === 'S' ? 4 : type === 'V' ? 3 : 1
-}
-
-/** The amounts of an account by their type: groups of type, amount, count and funds type, between which a field may be empty. */
-function* amountsOf(fields: string[]): Generator<[type: string, amount: bigint]> {
-  for (let first = 0; first < fields.length;) {
-    const [type, amount = '', , ...funds] = fields.slice(first, first + 5)
-    if (type && amount !== '') yield [type, minorIn(amount)]
-    first += type ? 3 + fundsFields(funds) : 1
-  }
 }
 
 function lineOf([code = '', amount, ...more]: string[]): BankLine {

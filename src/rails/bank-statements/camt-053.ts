@@ -1,16 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import sax from 'sax'
 import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
-import { centsIn, refuse, requireCurrency, shown, type BankLine, type Statements } from './statement.ts'
+import { centsIn, PART, refuse, requireAsset, shown, type BankLine, type Statements } from './statement.ts'
 
 /** camt.053 (ISO 20022), versions 2 to 8. An entry is a tree until it is read; the file never is one. */
 
 const NAMESPACE = /^urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.0[2-8]$/
-/** Most elements of an entry, or of a statement without its entries. */
-const ELEMENTS_MAX = 200_000
-const [DEPTH_MAX, ATTRIBUTES_MAX] = [32, 32]
-/** How much is read before other work of the process has its turn. */
-const PART = 64 * 1024
+/** Most elements of an entry, or of a statement without its entries; most levels; most attributes of an element. */
+const [ELEMENTS_MAX, DEPTH_MAX, ATTRIBUTES_MAX] = [200_000, 32, 32]
 const CODES = ['Cd', 'Fmly/Cd', 'Fmly/SubFmlyCd'].map((path) => `BkTxCd/Domn/${path}`)
 const REMITTANCE = ['RmtInf/Ustrd', 'RmtInf/Strd/CdtrRefInf/Ref', 'RmtInf/Strd/AddtlRmtInf']
 const TEXTS = [...REMITTANCE, 'AddtlTxInf', 'AddtlNtryInf', 'Refs/UETR', 'Refs/ClrSysRef']
@@ -28,19 +25,15 @@ export async function readCamt053(text: string, statements: Statements): Promise
   // Only the five entities of XML itself. The types do not know the option.
   const parser = sax.parser(true, { strictEntities: true } as object)
   parser.onerror = ({ message }) => refuse(`the file is no well-formed XML: ${shown(message.split('\n')[0])}`)
-  parser.onattribute = () => {
-    if (Object.keys(parser.tag.attributes).length > ATTRIBUTES_MAX)
-      refuse(`an element has more than ${ATTRIBUTES_MAX} attributes`)
-  }
   parser.onopentag = ({ name: full, attributes }) => {
     const [name = '', prefix] = full.split(':').reverse()
     const values = attributes as Record<string, string>
     const namespace = values[prefix === undefined ? 'xmlns' : `xmlns:${prefix}`] ?? ''
-    if (
-      path.length === 1 &&
-      !(root.children.length === 0 && name === 'Document' && NAMESPACE.test(namespace))
-    )
+    const isDocument = root.children.length === 0 && name === 'Document' && NAMESPACE.test(namespace)
+    if (path.length === 1 && !isDocument)
       refuse(`the namespace ${shown(namespace)} is not that of camt.053.001.02 to 08`)
+    if (Object.keys(values).length > ATTRIBUTES_MAX)
+      refuse(`an element has more than ${ATTRIBUTES_MAX} attributes`)
     if (path.length > DEPTH_MAX) refuse(`elements are nested more than ${DEPTH_MAX} deep`)
     if (++elements > ELEMENTS_MAX) refuse(`an entry has more than ${ELEMENTS_MAX} elements`)
     if (name === 'Stmt') statements.begin({ format: 'CAMT_053' })
@@ -57,9 +50,8 @@ export async function readCamt053(text: string, statements: Statements): Promise
     if (element.name !== 'Ntry' && element.name !== 'Stmt') return
     path.at(-1)!.children.pop()
     elements = 0
-    if (element.name === 'Ntry') return linesOf([element]).forEach((line) => statements.add(line))
-    Object.assign(statements.draft!, headOf([element]))
-    statements.finish()
+    if (element.name === 'Ntry') return linesOf(element).forEach((line) => statements.add(line))
+    statements.finish(headOf([element]))
   }
   for (let start = 0; start < text.length; start += PART) {
     parser.write(text.slice(start, start + PART))
@@ -80,7 +72,7 @@ function headOf(statement: Element[]) {
     allAt(statement, 'Bal').filter((balance) => textAt([balance], 'Tp/CdOrPrtry/Cd') === code)
   const [opening] = [...balances('OPBD'), ...balances('PRCD')]
   const [closing] = balances('CLBD')
-  requireCurrency(textAt(statement, 'Acct/Ccy') ?? WIRE_ASSET)
+  requireAsset(textAt(statement, 'Acct/Ccy') ?? WIRE_ASSET)
   return {
     id: textAt(statement, 'Id'),
     account: textAt(statement, 'Acct/Id/IBAN', 'Acct/Id/Othr/Id'),
@@ -94,44 +86,42 @@ function headOf(statement: Element[]) {
 
 /** The amount with the sign of its indicator, which is that of the booking itself where a reversal has one, too. */
 function signedOf(elements: Element[], [amount] = allAt(elements, 'Amt')): bigint {
-  requireCurrency(amount?.currency)
+  requireAsset(amount?.currency)
   const [cents, sign] = [centsIn(amount!.text), textAt(elements, 'CdtDbtInd')]
   return sign === 'CRDT' ? cents : sign === 'DBIT' ? -cents : refuse('an amount has no CdtDbtInd')
 }
 
-/** A line, or one for each transaction where their amounts sum to that of the entry. */
-function linesOf(entry: Element[]): BankLine[] {
-  if ((textAt(entry, 'Sts/Cd', 'Sts') ?? 'BOOK') !== 'BOOK') return []
-  const [whole, shared] = [signedOf(entry), textAt(entry, 'AcctSvcrRef')]
-  const parts = allAt(entry, 'NtryDtls/TxDtls')
-  const amounts = parts.flatMap((part) => {
-    const own = [...allAt([part], 'Amt'), ...allAt([part], 'AmtDtls/TxAmt/Amt')]
-    return own[0]?.currency === WIRE_ASSET ? signedOf([part, ...entry], own) : []
-  })
-  const isBatch = parts.length > 1 && amounts.length === parts.length && whole !== 0n
-  if (!isBatch || amounts.reduce((sum, amount) => sum + amount) !== whole)
-    return [lineOf(entry, parts, whole, shared)]
-  return parts.map((part, index) => {
-    const own = textAt([part], 'Refs/AcctSvcrRef') ?? shared
-    return lineOf(entry, [part], amounts[index]!, own && own === shared ? `${own}/${index + 1}` : own)
-  })
-}
+const isOurs = ({ currency }: Element) => currency === WIRE_ASSET
 
-function lineOf(entry: Element[], parts: Element[], amount: bigint, reference: string | undefined): BankLine {
-  const [elements, only] = [[...parts, ...entry], parts.length === 1 ? parts : []]
-  const codes = CODES.map((path) => textAt(elements, path))
-  const charges = CHARGES.map((path) =>
-    allAt(elements, path).filter(({ currency }) => currency === WIRE_ASSET),
-  )
-  return {
-    date: textAt(entry, 'BookgDt/*', 'ValDt/*') ?? '',
-    amount,
-    reference: reference ?? textAt(only, 'Refs/AcctSvcrRef'),
-    customer_reference: textAt(only, 'Refs/EndToEndId', 'Refs/UETR', 'Refs/InstrId'),
-    text: TEXTS.flatMap((path) => allAt(elements, path).map(({ text }) => text)).join(' '),
-    code: codes.some(Boolean) ? codes.join('/') : (textAt(entry, 'BkTxCd/Prtry/Cd') ?? ''),
-    is_reversal: ['true', '1'].includes(textAt(entry, 'RvslInd') ?? ''),
-    is_return: ['RRTN', 'RPCR'].includes(codes[2] ?? '') || allAt(parts, 'RtrInf').length > 0,
-    charges: charges.find(({ length }) => length > 0)?.reduce((sum, { text }) => sum + centsIn(text), 0n),
-  }
+/** A line, or one for each transaction where their amounts sum to that of the entry. */
+function linesOf(element: Element): BankLine[] {
+  const entry = [{ ...element, children: element.children.filter(({ name }) => name !== 'NtryDtls') }]
+  if ((textAt(entry, 'Sts/Cd', 'Sts') ?? 'BOOK') !== 'BOOK') return []
+  const [whole, parts] = [signedOf(entry), allAt([element], 'NtryDtls/TxDtls')]
+  const amounts = parts.flatMap((part) => {
+    const own = [...allAt([part], 'Amt'), ...allAt([part], 'AmtDtls/TxAmt/Amt')].slice(0, 1)
+    return own.some(isOurs) ? signedOf([part, ...entry], own) : []
+  })
+  const sum = amounts.reduce((total, amount) => total + amount, 0n)
+  const isBatch = parts.length > 1 && parts.length === amounts.length && sum === whole
+  return (isBatch ? parts.map((part) => [part]) : [parts]).map((group, index) => {
+    const [elements, only] = [[...group, ...entry], group.length === 1 ? group : []]
+    const [own, shared] = [textAt(only, 'Refs/AcctSvcrRef'), textAt(entry, 'AcctSvcrRef')]
+    const numbered = shared && isBatch ? `${shared}/${index + 1}` : shared
+    const codes = CODES.map((path) => textAt(elements, path))
+    const charges = CHARGES.map((path) => allAt(elements, path).filter(isOurs)).find(
+      ({ length }) => length > 0,
+    )
+    return {
+      date: textAt(entry, 'BookgDt/*', 'ValDt/*') ?? '',
+      amount: isBatch ? amounts[index]! : whole,
+      reference: isBatch && own !== shared ? (own ?? numbered) : (numbered ?? own),
+      customer_reference: textAt(only, 'Refs/EndToEndId', 'Refs/UETR', 'Refs/InstrId'),
+      text: TEXTS.flatMap((path) => allAt(elements, path).map(({ text }) => text)).join(' '),
+      code: codes.some(Boolean) ? codes.join('/') : (textAt(elements, 'BkTxCd/Prtry/Cd') ?? ''),
+      is_reversal: ['true', '1'].includes(textAt(entry, 'RvslInd') ?? ''),
+      is_return: ['RRTN', 'RPCR'].includes(codes[2] ?? '') || allAt(group, 'RtrInf').length > 0,
+      charges: charges?.reduce((total, { text }) => total + centsIn(text), 0n),
+    }
+  })
 }

@@ -1,5 +1,12 @@
-import { centsIn, recordsOf, refuse, requireCurrency, shown } from './statement.ts'
-import type { BankLine, Statements } from './statement.ts'
+import {
+  centsIn,
+  recordsOf,
+  refuse,
+  requireAsset,
+  shown,
+  type BankLine,
+  type Statements,
+} from './statement.ts'
 
 /** MT940 (SWIFT), also without its envelope, and with the subfields of German banks in field 86. */
 
@@ -28,15 +35,12 @@ export async function readMt940(text: string, statements: Statements): Promise<v
     if (tag !== '60' && tag !== '62') continue
     const [, mark, date, currency, amount = ''] =
       BALANCE.exec(value) ?? refuse(`${shown(value)} is no balance`)
-    requireCurrency(currency)
+    requireAsset(currency)
     const balance = signed(mark, amount)
     if (tag === '60') draft.opening ??= balance
     else draft.date = date
-    if (tag === '62' && option !== 'M') {
-      draft.closing = balance
-      statements.finish()
-    } else if (balance !== (draft.opening ?? 0n) + draft.sum)
-      refuse('the pages of a statement do not follow each other')
+    if (tag === '62' && option !== 'M') statements.finish({ closing: balance })
+    else if (balance !== (draft.opening ?? 0n) + draft.sum) refuse('the pages of a statement do not follow')
   }
 }
 

@@ -7,10 +7,7 @@ import { refuse, Statements, type BankStatement } from './statement.ts'
 /** Largest file that is read. */
 export const FILE_BYTES_MAX = 16 * 1024 * 1024
 
-/**
- * Reads the statements of a file, camt.053, MT940 or BAI2, in the order of their dates. Each leads from its opening to its closing
- * balance. Throws a Refusal that names what is wrong.
- */
+/** Reads the statements of a file, camt.053, MT940 or BAI2, in the order of their dates. Throws a Refusal that names what is wrong. */
 export async function readStatements(file: Buffer): Promise<BankStatement[]> {
   if (file.length > FILE_BYTES_MAX) refuse(`the file is larger than ${FILE_BYTES_MAX} bytes`)
   // Banks write UTF-8 or a character set of one byte, whatever they say.

@@ -44,8 +44,11 @@ export interface BankStatement extends Record<'account' | 'currency' | 'id', str
 /** A statement under way, whose texts are still those of the file, and the sum of its lines. */
 type Draft = Partial<Omit<BankStatement, 'number'>> & { number?: string; lines: BankLine[]; sum: bigint }
 
-const [LINES_MAX, TEXT_LENGTH_MAX] = [100_000, 20_000]
-const [RECORD_LENGTH_MAX, CONTINUATIONS_MAX] = [64 * 1024, 1_000]
+const [LINES_MAX, TEXT_LENGTH_MAX, CONTINUATIONS_MAX] = [100_000, 20_000, 1_000]
+/** How much a parser reads at once: the longest record, or as much of a file without records. */
+export const PART = 64 * 1024
+/** Where banks need a reference and have none. */
+const NO_REFERENCE = /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i
 const UNREADABLE_ALL = new RegExp(UNREADABLE.source, 'gu')
 
 /** The statements of a file. Its parser begins each, adds its lines, and finishes it. */
@@ -62,30 +65,32 @@ export class Statements {
   add(line: BankLine): void {
     if (++this.#lineCount > LINES_MAX) refuse(`the file has more than ${LINES_MAX} lines`)
     const draft = this.draft ?? refuse('the file has a line outside of a statement')
-    const [reference, customer_reference] = [line.reference, line.customer_reference].map(referenceIn)
-    const [text, code] = [plainText(line.text), plainText(line.code)]
     draft.sum += line.amount
+    const texts = [line.text, line.code, line.reference, line.customer_reference].map(plainText)
+    const [text = '', code = '', ...references] = texts
+    const [reference, customer_reference] = references.map((each) =>
+      NO_REFERENCE.test(each) ? undefined : each,
+    )
     if (line.amount !== 0n) draft.lines.push({ ...line, reference, customer_reference, text, code })
   }
 
   /** Throws a Refusal unless the statement under way is whole and its lines lead from its opening to its closing balance. */
-  finish(): void {
+  finish(known: Partial<Draft> = {}): void {
     if (this.draft === undefined) return
-    const { format, id = '', account, number = '', from, date: day, opening, closing, lines } = this.draft
+    const draft = { ...this.draft, ...known }
+    const { format, id = '', account, number = '', from, opening, closing, lines } = draft
     if (!format || !account || opening === undefined || closing === undefined)
       return refuse(
-        `statement ${shown(id)} is truncated, names no account, or has no balance CLBD and OPBD (camt.053), 62F and 60F or 015 and 010`,
+        `statement ${shown(id)} is truncated: it has no balance CLBD (62F, 015), OPBD (60F, 010) or account`,
       )
-    const [reached, said] = [opening + this.draft.sum, closing].map(amountOf)
+    const [reached, said] = [opening + draft.sum, closing].map(amountOf)
     if (reached !== said)
       refuse(`statement ${shown(id)}: lines up to ${reached} do not make its closing balance ${said}`)
-    const date = dateIn(day)
+    const date = dateIn(draft.date)
     for (const line of lines) line.date = line.date === '' ? date : dateIn(line.date)
-    this.finished.push({
-      ...{ format, account: plainText(account), currency: WIRE_ASSET, id: plainText(id) },
-      number: Number(/^\s*(\d{1,9})\b/.exec(number)?.[1]) || undefined,
-      ...{ from: from && dateIn(from), date, opening, closing, lines },
-    })
+    const named = { format, account: plainText(account), currency: WIRE_ASSET, id: plainText(id) }
+    const numbered = { ...named, number: Number(/^\s*(\d{1,9})\b/.exec(number)?.[1]) || undefined }
+    this.finished.push({ ...numbered, from: from && dateIn(from), date, opening, closing, lines })
     this.draft = undefined
   }
 }
@@ -99,15 +104,9 @@ export function refuse(why: string): never {
 export const shown = (text = ''): string => JSON.stringify(text.slice(0, 40))
 
 /** Text on one line without characters that nobody sees. */
-function plainText(text: string): string {
+function plainText(text = ''): string {
   if (text.length > TEXT_LENGTH_MAX) refuse(`a line has more than ${TEXT_LENGTH_MAX} characters of text`)
   return text.replace(UNREADABLE_ALL, ' ').replace(/\s+/g, ' ').trim()
-}
-
-/** A reference, unless the text is empty or says that there is none. */
-function referenceIn(text = ''): string | undefined {
-  const plain = plainText(text)
-  return /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i.test(plain) ? undefined : plain
 }
 
 /** A calendar date, YYYY-MM-DD, also with a time, or YYMMDD of this century. Throws a Refusal for any other text. */
@@ -117,7 +116,7 @@ export function dateIn(text = ''): string {
 }
 
 /** Throws a Refusal for another currency than that of the platform's account. */
-export function requireCurrency(currency = ''): void {
+export function requireAsset(currency = ''): void {
   if (currency !== WIRE_ASSET)
     refuse(`the currency ${shown(currency)} is not ${WIRE_ASSET}, which the platform's account has`)
 }
@@ -137,9 +136,9 @@ export async function* recordsOf(text: string, next: RegExp): AsyncGenerator<str
     next.lastIndex = start + 1
     end = next.exec(text)?.index ?? text.length
     const record = text.slice(start, end).trim()
-    if (record.length > RECORD_LENGTH_MAX || record.split('\n').length > CONTINUATIONS_MAX + 1)
+    if (record.length > PART || record.split('\n').length > CONTINUATIONS_MAX + 1)
       refuse(
-        `a record is too long: none has more than ${RECORD_LENGTH_MAX} characters, more than ${TEXT_LENGTH_MAX} characters of text or more than ${CONTINUATIONS_MAX} continuations`,
+        `a record is too long: none has more than ${PART} characters, more than ${TEXT_LENGTH_MAX} characters of text or more than ${CONTINUATIONS_MAX} continuations`,
       )
     yield record
     if (count % 100 === 0) await setImmediate()
