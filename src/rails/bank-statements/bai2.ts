@@ -1,12 +1,4 @@
-import {
-  dateIn,
-  recordsOf,
-  refuse,
-  requireAsset,
-  shown,
-  type BankLine,
-  type Statements,
-} from './statement.ts'
+import { dateIn, recordsOf, refuse, shown, type BankLine, type Statements } from './statement.ts'
 
 /** BAI2 (Cash Management Balance Reporting, version 2). Amounts are in cents. */
 
@@ -42,8 +34,8 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
     if (kind === '01') file = `${fields[2]}-${fields[4]}`
     if (kind === '02') [date, currency] = [dateIn(fields[3]), fields[5] || 'USD']
     if (kind === '03') {
-      requireAsset(fields[1] || currency)
-      statements.begin({ format: 'BAI2', account: fields[0], id: `${file}-${date}`, date })
+      const [account, own] = fields
+      statements.begin('BAI2', { account, currency: own || currency, id: `${file}-${date}`, date })
       balances.clear()
       // Groups of type, amount, count and funds type, between which a field may be empty.
       for (let first = 2; first < fields.length;) {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import sax from 'sax'
 import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
-import { centsIn, PART, refuse, requireAsset, shown, type BankLine, type Statements } from './statement.ts'
+import { centsIn, PART, refuse, shown, type BankLine, type Statements } from './statement.ts'
 
 /** camt.053 (ISO 20022), versions 2 to 8. An entry is a tree until it is read; the file never is one. */
 
@@ -36,7 +36,7 @@ export async function readCamt053(text: string, statements: Statements): Promise
       refuse(`an element has more than ${ATTRIBUTES_MAX} attributes`)
     if (path.length > DEPTH_MAX) refuse(`elements are nested more than ${DEPTH_MAX} deep`)
     if (++elements > ELEMENTS_MAX) refuse(`an entry has more than ${ELEMENTS_MAX} elements`)
-    if (name === 'Stmt') statements.begin({ format: 'CAMT_053' })
+    if (name === 'Stmt') statements.begin('CAMT_053', {})
     const element = { name, currency: values.Ccy, text: '', children: [] }
     path.at(-1)!.children.push(element)
     path.push(element)
@@ -64,30 +64,31 @@ const childrenOf = (elements: Element[], wanted: string): Element[] =>
   elements.flatMap(({ children }) => children.filter(({ name }) => [name, '*'].includes(wanted)))
 const allAt = (elements: Element[], path: string) => path.split('/').reduce(childrenOf, elements)
 /** The first text at these paths that says something. */
-const textAt = (elements: Element[], ...paths: string[]): string | undefined =>
-  paths.flatMap((path) => allAt(elements, path)).find(({ text }) => !['', 'NOTPROVIDED'].includes(text))?.text
+const textAt = (elements: Element[], ...paths: string[]): string => {
+  const found = paths.flatMap((path) => allAt(elements, path))
+  return found.find(({ text }) => text !== '' && text !== 'NOTPROVIDED')?.text ?? ''
+}
 
 function headOf(statement: Element[]) {
   const balances = (code: string) =>
     allAt(statement, 'Bal').filter((balance) => textAt([balance], 'Tp/CdOrPrtry/Cd') === code)
-  const [opening] = [...balances('OPBD'), ...balances('PRCD')]
-  const [closing] = balances('CLBD')
-  requireAsset(textAt(statement, 'Acct/Ccy') ?? WIRE_ASSET)
+  const opening = [...balances('OPBD'), ...balances('PRCD')].slice(0, 1)
+  const closing = balances('CLBD').slice(0, 1)
   return {
     id: textAt(statement, 'Id'),
     account: textAt(statement, 'Acct/Id/IBAN', 'Acct/Id/Othr/Id'),
+    currency: textAt(statement, 'Acct/Ccy'),
     number: textAt(statement, 'ElctrncSeqNb', 'LglSeqNb'),
     from: textAt(statement, 'FrToDt/FrDtTm'),
-    date: closing && textAt([closing], 'Dt/*'),
-    opening: opening && signedOf([opening]),
-    closing: closing && signedOf([closing]),
+    date: textAt(closing, 'Dt/*'),
+    opening: opening[0] && signedOf(opening),
+    closing: closing[0] && signedOf(closing),
   }
 }
 
 /** The amount with the sign of its indicator, which is that of the booking itself where a reversal has one, too. */
 function signedOf(elements: Element[], [amount] = allAt(elements, 'Amt')): bigint {
-  requireAsset(amount?.currency)
-  const [cents, sign] = [centsIn(amount!.text), textAt(elements, 'CdtDbtInd')]
+  const [cents, sign] = [centsIn(amount?.text, amount?.currency ?? ''), textAt(elements, 'CdtDbtInd')]
   return sign === 'CRDT' ? cents : sign === 'DBIT' ? -cents : refuse('an amount has no CdtDbtInd')
 }
 
@@ -96,7 +97,7 @@ const isOurs = ({ currency }: Element) => currency === WIRE_ASSET
 /** A line, or one for each transaction where their amounts sum to that of the entry. */
 function linesOf(element: Element): BankLine[] {
   const entry = [{ ...element, children: element.children.filter(({ name }) => name !== 'NtryDtls') }]
-  if ((textAt(entry, 'Sts/Cd', 'Sts') ?? 'BOOK') !== 'BOOK') return []
+  if (!['', 'BOOK'].includes(textAt(entry, 'Sts/Cd', 'Sts'))) return []
   const [whole, parts] = [signedOf(entry), allAt([element], 'NtryDtls/TxDtls')]
   const amounts = parts.flatMap((part) => {
     const own = [...allAt([part], 'Amt'), ...allAt([part], 'AmtDtls/TxAmt/Amt')].slice(0, 1)
@@ -113,14 +114,14 @@ function linesOf(element: Element): BankLine[] {
       ({ length }) => length > 0,
     )
     return {
-      date: textAt(entry, 'BookgDt/*', 'ValDt/*') ?? '',
+      date: textAt(entry, 'BookgDt/*', 'ValDt/*'),
       amount: isBatch ? amounts[index]! : whole,
-      reference: isBatch && own !== shared ? (own ?? numbered) : (numbered ?? own),
+      reference: isBatch && own !== shared ? own || numbered : numbered || own,
       customer_reference: textAt(only, 'Refs/EndToEndId', 'Refs/UETR', 'Refs/InstrId'),
       text: TEXTS.flatMap((path) => allAt(elements, path).map(({ text }) => text)).join(' '),
-      code: codes.some(Boolean) ? codes.join('/') : (textAt(elements, 'BkTxCd/Prtry/Cd') ?? ''),
-      is_reversal: ['true', '1'].includes(textAt(entry, 'RvslInd') ?? ''),
-      is_return: ['RRTN', 'RPCR'].includes(codes[2] ?? '') || allAt(group, 'RtrInf').length > 0,
+      code: codes.some(Boolean) ? codes.join('/') : textAt(elements, 'BkTxCd/Prtry/Cd'),
+      is_reversal: ['true', '1'].includes(textAt(entry, 'RvslInd')),
+      is_return: ['RRTN', 'RPCR'].includes(codes[2]!) || allAt(group, 'RtrInf').length > 0,
       charges: charges?.reduce((total, { text }) => total + centsIn(text), 0n),
     }
   })

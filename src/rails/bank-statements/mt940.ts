@@ -1,12 +1,4 @@
-import {
-  centsIn,
-  recordsOf,
-  refuse,
-  requireAsset,
-  shown,
-  type BankLine,
-  type Statements,
-} from './statement.ts'
+import { centsIn, recordsOf, refuse, shown, type BankLine, type Statements } from './statement.ts'
 
 /** MT940 (SWIFT), also without its envelope, and with the subfields of German banks in field 86. */
 
@@ -25,18 +17,17 @@ export async function readMt940(text: string, statements: Statements): Promise<v
   for await (const record of recordsOf(text, NEXT)) {
     const [, tag, option, value = ''] = FIELD.exec(record) ?? []
     const isPage = statements.draft?.date !== undefined
-    if (tag === '20' && !isPage) statements.begin({ format: 'MT940', id: value })
+    if (tag === '20' && !isPage) statements.begin('MT940', { id: value })
     if (tag === '61') statements.add(lineOf(value))
     const { draft } = statements
     // Nothing else between two statements says anything of them.
     if (draft === undefined) continue
-    if (tag === '25') [draft.account] = value.split('\n')
+    if (tag === '25') draft.account = value.split('\n')[0]!
     if (tag === '28') draft.number = value
     if (tag !== '60' && tag !== '62') continue
-    const [, mark, date, currency, amount = ''] =
-      BALANCE.exec(value) ?? refuse(`${shown(value)} is no balance`)
-    requireAsset(currency)
-    const balance = signed(mark, amount)
+    const [, mark, date = '', asset, amount = ''] =
+      BALANCE.exec(value) ?? refuse(`no balance: ${shown(value)}`)
+    const balance = signed(mark, amount, asset)
     if (tag === '60') draft.opening ??= balance
     else draft.date = date
     if (tag === '62' && option !== 'M') statements.finish({ closing: balance })
@@ -44,8 +35,8 @@ export async function readMt940(text: string, statements: Statements): Promise<v
   }
 }
 
-const signed = (mark: string | undefined, amount: string): bigint =>
-  (mark === 'C' || mark === 'RD' ? 1n : -1n) * centsIn(amount.replace(',', '.').replace(/\.$/, ''))
+const signed = (mark: string | undefined, amount: string, currency?: string): bigint =>
+  (mark === 'C' || mark === 'RD' ? 1n : -1n) * centsIn(amount.replace(',', '.').replace(/\.$/, ''), currency)
 
 function lineOf(value: string): BankLine {
   const [, yy, mm, dd, month = mm, day = dd, mark = '', amount = '', kind = '', customers, last, more = ''] =

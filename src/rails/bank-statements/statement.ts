@@ -41,14 +41,16 @@ export interface BankStatement extends Record<'account' | 'currency' | 'id', str
   lines: BankLine[]
 }
 
-/** A statement under way, whose texts are still those of the file, and the sum of its lines. */
-type Draft = Partial<Omit<BankStatement, 'number'>> & { number?: string; lines: BankLine[]; sum: bigint }
+type Texts = Record<'id' | 'account' | 'currency' | 'number' | 'from' | 'date', string>
+/** A statement under way, in the texts of the file, with the sum of its lines. */
+type Draft = Pick<BankStatement, 'format' | 'lines'> &
+  Texts & { opening?: bigint; closing?: bigint; sum: bigint }
 
 const [LINES_MAX, TEXT_LENGTH_MAX, CONTINUATIONS_MAX] = [100_000, 20_000, 1_000]
 /** How much a parser reads at once: the longest record, or as much of a file without records. */
 export const PART = 64 * 1024
 /** Where banks need a reference and have none. */
-const NO_REFERENCE = /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i
+const NONE = /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i
 const UNREADABLE_ALL = new RegExp(UNREADABLE.source, 'gu')
 
 /** The statements of a file. Its parser begins each, adds its lines, and finishes it. */
@@ -57,9 +59,10 @@ export class Statements {
   draft: Draft | undefined
   #lineCount = 0
 
-  begin(known: Partial<Draft>): void {
+  begin(format: Draft['format'], known: Partial<Draft>): void {
     this.finish()
-    this.draft = { ...known, lines: [], sum: 0n }
+    const nothing = { id: '', account: '', currency: '', number: '', from: '', date: '' }
+    this.draft = { ...nothing, ...known, format, lines: [], sum: 0n }
   }
 
   add(line: BankLine): void {
@@ -68,9 +71,7 @@ export class Statements {
     draft.sum += line.amount
     const texts = [line.text, line.code, line.reference, line.customer_reference].map(plainText)
     const [text = '', code = '', ...references] = texts
-    const [reference, customer_reference] = references.map((each) =>
-      NO_REFERENCE.test(each) ? undefined : each,
-    )
+    const [reference, customer_reference] = references.map((each) => (NONE.test(each) ? undefined : each))
     if (line.amount !== 0n) draft.lines.push({ ...line, reference, customer_reference, text, code })
   }
 
@@ -78,11 +79,12 @@ export class Statements {
   finish(known: Partial<Draft> = {}): void {
     if (this.draft === undefined) return
     const draft = { ...this.draft, ...known }
-    const { format, id = '', account, number = '', from, opening, closing, lines } = draft
-    if (!format || !account || opening === undefined || closing === undefined)
+    const { format, id, account, currency, number, from, opening, closing, lines } = draft
+    if (account === '' || opening === undefined || closing === undefined)
       return refuse(
-        `statement ${shown(id)} is truncated: it has no balance CLBD (62F, 015), OPBD (60F, 010) or account`,
+        `${shown(id)} is truncated: it has no balance CLBD (62F, 015), OPBD (60F, 010) or account`,
       )
+    requireAsset(currency || WIRE_ASSET)
     const [reached, said] = [opening + draft.sum, closing].map(amountOf)
     if (reached !== said)
       refuse(`statement ${shown(id)}: lines up to ${reached} do not make its closing balance ${said}`)
@@ -90,7 +92,7 @@ export class Statements {
     for (const line of lines) line.date = line.date === '' ? date : dateIn(line.date)
     const named = { format, account: plainText(account), currency: WIRE_ASSET, id: plainText(id) }
     const numbered = { ...named, number: Number(/^\s*(\d{1,9})\b/.exec(number)?.[1]) || undefined }
-    this.finished.push({ ...numbered, from: from && dateIn(from), date, opening, closing, lines })
+    this.finished.push({ ...numbered, from: from ? dateIn(from) : undefined, date, opening, closing, lines })
     this.draft = undefined
   }
 }
@@ -115,14 +117,14 @@ export function dateIn(text = ''): string {
   return IsDate(date) ? date : refuse(`${shown(text)} is no date`)
 }
 
-/** Throws a Refusal for another currency than that of the platform's account. */
-export function requireAsset(currency = ''): void {
+function requireAsset(currency: string): void {
   if (currency !== WIRE_ASSET)
     refuse(`the currency ${shown(currency)} is not ${WIRE_ASSET}, which the platform's account has`)
 }
 
-/** An unsigned decimal of the platform's currency as cents. Throws a Refusal that names what is wrong. */
-export function centsIn(text: string): bigint {
+/** An unsigned decimal as cents. Throws a Refusal for another text, or another currency than that of the platform's account. */
+export function centsIn(text = '', currency: string = WIRE_ASSET): bigint {
+  requireAsset(currency)
   const minor = text.length > AMOUNT_LENGTH_MAX ? undefined : parseAmount(text, decimalsOf(WIRE_ASSET))
   return minor ?? refuse(`${shown(text)} is no amount in ${WIRE_ASSET}`)
 }
