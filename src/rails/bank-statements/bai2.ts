@@ -14,10 +14,15 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
   /** Sums of all files, and of the file, the group and the account under way. */
   const totals = [0n]
   const add = (amount: bigint) => totals.push(totals.pop()! + amount)
-  let [file, date, currency] = ['', '', '']
+  let [file, date, asset] = ['', '', '']
   const balances = new Map<string, bigint>()
   for await (const record of recordsOf(text, NEXT)) {
-    const [kind = '', ...fields] = fieldsOf(record)
+    // A stroke ends the last field of a line. Without it, the text goes on in the next line.
+    const [kind = '', ...fields] = record
+      .replace(/[ \t]+/g, ' ')
+      .replace(/\/? ?\n ?(?:88,)?/g, (end) => (end.startsWith('/') ? ',' : ' '))
+      .replace(/\/$/, '')
+      .split(',')
     const places = PLACES[totals.length - 1]!
     if (!places.includes(kind)) refuse(`${shown(kind)} is in the place of a record ${places.join(' or ')}`)
     if (kind === '49' || kind === '98' || kind === '99') {
@@ -32,10 +37,10 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
       statements.add(line)
     } else totals.push(0n)
     if (kind === '01') file = `${fields[2]}-${fields[4]}`
-    if (kind === '02') [date, currency] = [dateIn(fields[3]), fields[5] || 'USD']
+    if (kind === '02') [date, asset] = [dateIn(fields[3]), fields[5] || 'USD']
     if (kind === '03') {
       const [account, own] = fields
-      statements.begin('BAI2', { account, currency: own || currency, id: `${file}-${date}`, date })
+      statements.begin('BAI2', { account, currency: own || asset, id: `${file}-${date}`, date })
       balances.clear()
       // Groups of type, amount, count and funds type, between which a field may be empty.
       for (let first = 2; first < fields.length;) {
@@ -49,17 +54,8 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
   if (totals.length > 1) refuse('the file is truncated: it has no record 99')
 }
 
-/** A stroke ends the last field of a line. Without it, the text goes on in the next line. */
-const fieldsOf = (record: string): string[] =>
-  record
-    .replace(/[ \t]+/g, ' ')
-    .replace(/\/? ?\n ?(?:88,)?/g, (end) => (end.startsWith('/') ? ',' : ' '))
-    .replace(/\/$/, '')
-    .split(',')
-
 const minorIn = (text = ''): bigint =>
   /^[+-]?\d{1,18}$/.test(text) ? BigInt(text) : refuse(`${shown(text)} is no amount in cents`)
-
 /** How many fields the funds type takes with what belongs to it. */
 function fundsFields([type, count = '']: string[]): number {
   if (type === 'D') return 2 + 2 * Number(/^\d{1,2}$/.exec(count) ?? refuse('a funds type D has no count'))

@@ -1,26 +1,25 @@
 import { setImmediate } from 'node:timers/promises'
 import sax from 'sax'
 import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
-import { centsIn, PART, refuse, shown, type BankLine, type Statements } from './statement.ts'
+import { centsIn, NONE, PART, refuse, shown, type BankLine, type Statements } from './statement.ts'
 
 /** camt.053 (ISO 20022), versions 2 to 8. An entry is a tree until it is read; the file never is one. */
 
-const NAMESPACE = /^urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.0[2-8]$/
-/** Most elements of an entry, or of a statement without its entries; most levels; most attributes of an element. */
-const [ELEMENTS_MAX, DEPTH_MAX, ATTRIBUTES_MAX] = [200_000, 32, 32]
+const ROOT = /^Document urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.0[2-8]$/
+/** Most elements of an entry, or of a statement without its entries; most levels; most attributes of one. */
+const [ELEMENTS_MAX, DEPTH_MAX, WIDTH_MAX] = [200_000, 32, 32]
 const CODES = ['Cd', 'Fmly/Cd', 'Fmly/SubFmlyCd'].map((path) => `BkTxCd/Domn/${path}`)
 const REMITTANCE = ['RmtInf/Ustrd', 'RmtInf/Strd/CdtrRefInf/Ref', 'RmtInf/Strd/AddtlRmtInf']
 const TEXTS = [...REMITTANCE, 'AddtlTxInf', 'AddtlNtryInf', 'Refs/UETR', 'Refs/ClrSysRef']
 const CHARGES = ['Chrgs/TtlChrgsAndTaxAmt', 'Chrgs/Rcrd/Amt', 'Chrgs/Amt']
 
-type Element = { name: string; currency: string | undefined; text: string; children: Element[] }
+type Element = { name: string; currency?: string | undefined; text: string; children: Element[] }
 
 /** Reads the statements of a file. Throws a Refusal that names what is wrong with it. */
 export async function readCamt053(text: string, statements: Statements): Promise<void> {
   if (/<!(?:DOCTYPE|ENTITY)|<\?(?!xml\s)/i.test(text))
     refuse('the file has a DOCTYPE or an entity, or a processing instruction: no bank statement needs one')
-  const root = { name: '', currency: undefined, text: '', children: [] }
-  const path: Element[] = [root]
+  const path: Element[] = [{ name: '', text: '', children: [] }]
   let elements = 0
   // Only the five entities of XML itself. The types do not know the option.
   const parser = sax.parser(true, { strictEntities: true } as object)
@@ -29,11 +28,10 @@ export async function readCamt053(text: string, statements: Statements): Promise
     const [name = '', prefix] = full.split(':').reverse()
     const values = attributes as Record<string, string>
     const namespace = values[prefix === undefined ? 'xmlns' : `xmlns:${prefix}`] ?? ''
-    const isDocument = root.children.length === 0 && name === 'Document' && NAMESPACE.test(namespace)
-    if (path.length === 1 && !isDocument)
-      refuse(`the namespace ${shown(namespace)} is not that of camt.053.001.02 to 08`)
-    if (Object.keys(values).length > ATTRIBUTES_MAX)
-      refuse(`an element has more than ${ATTRIBUTES_MAX} attributes`)
+    const isRoot = path[0]!.children.length === 0 && ROOT.test(`${name} ${namespace}`)
+    if (path.length === 1 && !isRoot)
+      refuse(`the namespace ${shown(namespace)} is not that of camt.053, 02 to 08`)
+    if (Object.keys(values).length > WIDTH_MAX) refuse(`an element has more than ${WIDTH_MAX} attributes`)
     if (path.length > DEPTH_MAX) refuse(`elements are nested more than ${DEPTH_MAX} deep`)
     if (++elements > ELEMENTS_MAX) refuse(`an entry has more than ${ELEMENTS_MAX} elements`)
     if (name === 'Stmt') statements.begin('CAMT_053', {})
@@ -62,18 +60,18 @@ export async function readCamt053(text: string, statements: Statements): Promise
 
 const childrenOf = (elements: Element[], wanted: string): Element[] =>
   elements.flatMap(({ children }) => children.filter(({ name }) => [name, '*'].includes(wanted)))
-const allAt = (elements: Element[], path: string) => path.split('/').reduce(childrenOf, elements)
+const allAt = (elements: Element[], ...paths: string[]): Element[] =>
+  paths.flatMap((path) => path.split('/').reduce(childrenOf, elements))
 /** The first text at these paths that says something. */
-const textAt = (elements: Element[], ...paths: string[]): string => {
-  const found = paths.flatMap((path) => allAt(elements, path))
-  return found.find(({ text }) => text !== '' && text !== 'NOTPROVIDED')?.text ?? ''
-}
+const textAt = (elements: Element[], ...paths: string[]): string =>
+  allAt(elements, ...paths).find(({ text }) => !NONE.test(text))?.text ?? ''
+const isOurs = ({ currency }: Element) => currency === WIRE_ASSET
 
 function headOf(statement: Element[]) {
   const balances = (code: string) =>
     allAt(statement, 'Bal').filter((balance) => textAt([balance], 'Tp/CdOrPrtry/Cd') === code)
-  const opening = [...balances('OPBD'), ...balances('PRCD')].slice(0, 1)
-  const closing = balances('CLBD').slice(0, 1)
+  const opening = [...balances('OPBD'), ...balances('PRCD')]
+  const closing = balances('CLBD')
   return {
     id: textAt(statement, 'Id'),
     account: textAt(statement, 'Acct/Id/IBAN', 'Acct/Id/Othr/Id'),
@@ -92,15 +90,13 @@ function signedOf(elements: Element[], [amount] = allAt(elements, 'Amt')): bigin
   return sign === 'CRDT' ? cents : sign === 'DBIT' ? -cents : refuse('an amount has no CdtDbtInd')
 }
 
-const isOurs = ({ currency }: Element) => currency === WIRE_ASSET
-
 /** A line, or one for each transaction where their amounts sum to that of the entry. */
 function linesOf(element: Element): BankLine[] {
   const entry = [{ ...element, children: element.children.filter(({ name }) => name !== 'NtryDtls') }]
   if (!['', 'BOOK'].includes(textAt(entry, 'Sts/Cd', 'Sts'))) return []
   const [whole, parts] = [signedOf(entry), allAt([element], 'NtryDtls/TxDtls')]
   const amounts = parts.flatMap((part) => {
-    const own = [...allAt([part], 'Amt'), ...allAt([part], 'AmtDtls/TxAmt/Amt')].slice(0, 1)
+    const own = allAt([part], 'Amt', 'AmtDtls/TxAmt/Amt').slice(0, 1)
     return own.some(isOurs) ? signedOf([part, ...entry], own) : []
   })
   const sum = amounts.reduce((total, amount) => total + amount, 0n)
@@ -109,16 +105,15 @@ function linesOf(element: Element): BankLine[] {
     const [elements, only] = [[...group, ...entry], group.length === 1 ? group : []]
     const [own, shared] = [textAt(only, 'Refs/AcctSvcrRef'), textAt(entry, 'AcctSvcrRef')]
     const numbered = shared && isBatch ? `${shared}/${index + 1}` : shared
+    const texts = allAt(elements, ...TEXTS).map(({ text }) => text)
     const codes = CODES.map((path) => textAt(elements, path))
-    const charges = CHARGES.map((path) => allAt(elements, path).filter(isOurs)).find(
-      ({ length }) => length > 0,
-    )
+    const charges = CHARGES.map((path) => allAt(elements, path).filter(isOurs)).find((found) => found[0])
     return {
       date: textAt(entry, 'BookgDt/*', 'ValDt/*'),
       amount: isBatch ? amounts[index]! : whole,
       reference: isBatch && own !== shared ? own || numbered : numbered || own,
       customer_reference: textAt(only, 'Refs/EndToEndId', 'Refs/UETR', 'Refs/InstrId'),
-      text: TEXTS.flatMap((path) => allAt(elements, path).map(({ text }) => text)).join(' '),
+      text: texts.join(' '),
       code: codes.some(Boolean) ? codes.join('/') : textAt(elements, 'BkTxCd/Prtry/Cd'),
       is_reversal: ['true', '1'].includes(textAt(entry, 'RvslInd')),
       is_return: ['RRTN', 'RPCR'].includes(codes[2]!) || allAt(group, 'RtrInf').length > 0,

@@ -16,48 +16,41 @@ const RETURNED = ['NRTI', '109', '159']
 export async function readMt940(text: string, statements: Statements): Promise<void> {
   for await (const record of recordsOf(text, NEXT)) {
     const [, tag, option, value = ''] = FIELD.exec(record) ?? []
-    const isPage = statements.draft?.date !== undefined
-    if (tag === '20' && !isPage) statements.begin('MT940', { id: value })
+    // A page whose last balance is not the statement's goes on.
+    if (tag === '20' && !statements.draft?.date) statements.begin('MT940', { id: value })
     if (tag === '61') statements.add(lineOf(value))
     const { draft } = statements
-    // Nothing else between two statements says anything of them.
     if (draft === undefined) continue
     if (tag === '25') draft.account = value.split('\n')[0]!
     if (tag === '28') draft.number = value
     if (tag !== '60' && tag !== '62') continue
-    const [, mark, date = '', asset, amount = ''] =
-      BALANCE.exec(value) ?? refuse(`no balance: ${shown(value)}`)
+    const [, mark, date, asset, amount] = BALANCE.exec(value) ?? refuse(`no balance: ${shown(value)}`)
     const balance = signed(mark, amount, asset)
     if (tag === '60') draft.opening ??= balance
-    else draft.date = date
+    else draft.date = date!
     if (tag === '62' && option !== 'M') statements.finish({ closing: balance })
     else if (balance !== (draft.opening ?? 0n) + draft.sum) refuse('the pages of a statement do not follow')
   }
 }
 
-const signed = (mark: string | undefined, amount: string, currency?: string): bigint =>
+const signed = (mark?: string, amount = '', currency?: string): bigint =>
   (mark === 'C' || mark === 'RD' ? 1n : -1n) * centsIn(amount.replace(',', '.').replace(/\.$/, ''), currency)
 
 function lineOf(value: string): BankLine {
-  const [, yy, mm, dd, month = mm, day = dd, mark = '', amount = '', kind = '', customers, last, more = ''] =
+  const [, yy, mm, dd, month = mm, day = dd, mark, amount, kind = '', customers, last, more = ''] =
     LINE.exec(value) ?? refuse(`field 61: ${shown(value)} is no statement line`)
   // The booking date has no year. It is next to the value date.
   const year = 2000 + Number(yy) + Math.round((Number(mm) - Number(month)) / 12)
-  const [added = '', ...details] = more.split('\n:86:')
-  const detail = details.join('\n')
   // German banks begin field 86 with a code of their own, and number its parts.
-  const [, code = '', parts] = /^(\d{3})(\?[^]*)$/.exec(detail) ?? []
-  const explained = parts?.replaceAll('\n', '').replaceAll(/\?\d\d/g, ' ') ?? detail
+  const [, added = '', code = '', detail = ''] = /^([^]*?)(?:\n:86:(\d{3}(?=\?))?([^]*))?$/.exec(more)!
+  const explained = code === '' ? detail : detail.replaceAll('\n', '').replaceAll(/\?\d\d/g, ' ')
   const [, charges] = /\/CHGS\/USD(\d{1,12},\d{0,2})/.exec(added) ?? []
   return {
-    date: `${year}-${month}-${day}`,
-    amount: signed(mark, amount),
+    ...{ date: `${year}-${month}-${day}`, amount: signed(mark, amount) },
     // The customer's reference, which a stranger may choose, comes first.
-    customer_reference: customers ?? last,
-    reference: customers === undefined ? undefined : last,
-    text: `${added} ${explained}`,
-    code: kind,
-    is_reversal: mark.startsWith('R'),
+    ...{ customer_reference: customers ?? last, reference: customers === undefined ? undefined : last },
+    ...{ text: `${added} ${explained}`, code: kind },
+    is_reversal: mark!.startsWith('R'),
     is_return: RETURNED.includes(kind) || RETURNED.includes(code),
     charges: charges === undefined ? undefined : signed('C', charges),
   }

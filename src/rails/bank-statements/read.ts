@@ -20,6 +20,5 @@ export async function readStatements(file: Buffer): Promise<BankStatement[]> {
   else refuse('unknown format: the file is no camt.053, MT940 or BAI2')
   statements.finish()
   if (statements.finished.length === 0) refuse('the file has no statement')
-  // Statements of one day stay in the order of the file.
   return statements.finished.toSorted((a, b) => a.date.localeCompare(b.date))
 }

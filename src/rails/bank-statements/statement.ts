@@ -31,7 +31,6 @@ export interface BankLine {
 
 export interface BankStatement extends Record<'account' | 'currency' | 'id', string> {
   format: 'CAMT_053' | 'MT940' | 'BAI2'
-  /** The bank's sequence number. */
   number?: number | undefined
   from?: string | undefined
   /** The date of the closing balance. */
@@ -41,7 +40,7 @@ export interface BankStatement extends Record<'account' | 'currency' | 'id', str
   lines: BankLine[]
 }
 
-type Texts = Record<'id' | 'account' | 'currency' | 'number' | 'from' | 'date', string>
+type Texts = Record<'id' | 'account' | 'number' | 'from' | 'date', string> & { currency?: string }
 /** A statement under way, in the texts of the file, with the sum of its lines. */
 type Draft = Pick<BankStatement, 'format' | 'lines'> &
   Texts & { opening?: bigint; closing?: bigint; sum: bigint }
@@ -50,8 +49,7 @@ const [LINES_MAX, TEXT_LENGTH_MAX, CONTINUATIONS_MAX] = [100_000, 20_000, 1_000]
 /** How much a parser reads at once: the longest record, or as much of a file without records. */
 export const PART = 64 * 1024
 /** Where banks need a reference and have none. */
-const NONE = /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i
-const UNREADABLE_ALL = new RegExp(UNREADABLE.source, 'gu')
+export const NONE = /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i
 
 /** The statements of a file. Its parser begins each, adds its lines, and finishes it. */
 export class Statements {
@@ -61,8 +59,7 @@ export class Statements {
 
   begin(format: Draft['format'], known: Partial<Draft>): void {
     this.finish()
-    const nothing = { id: '', account: '', currency: '', number: '', from: '', date: '' }
-    this.draft = { ...nothing, ...known, format, lines: [], sum: 0n }
+    this.draft = { id: '', account: '', number: '', from: '', date: '', ...known, format, lines: [], sum: 0n }
   }
 
   add(line: BankLine): void {
@@ -81,9 +78,7 @@ export class Statements {
     const draft = { ...this.draft, ...known }
     const { format, id, account, currency, number, from, opening, closing, lines } = draft
     if (account === '' || opening === undefined || closing === undefined)
-      return refuse(
-        `${shown(id)} is truncated: it has no balance CLBD (62F, 015), OPBD (60F, 010) or account`,
-      )
+      refuse(`${shown(id)} is truncated: it has no balance CLBD (62F, 015), OPBD (60F, 010) or account`)
     requireAsset(currency || WIRE_ASSET)
     const [reached, said] = [opening + draft.sum, closing].map(amountOf)
     if (reached !== said)
@@ -101,14 +96,12 @@ export class Statements {
 export function refuse(why: string): never {
   throw new Refusal(why)
 }
-
 /** Text of a file within a reason. */
 export const shown = (text = ''): string => JSON.stringify(text.slice(0, 40))
-
 /** Text on one line without characters that nobody sees. */
 function plainText(text = ''): string {
   if (text.length > TEXT_LENGTH_MAX) refuse(`a line has more than ${TEXT_LENGTH_MAX} characters of text`)
-  return text.replace(UNREADABLE_ALL, ' ').replace(/\s+/g, ' ').trim()
+  return text.replace(new RegExp(UNREADABLE, 'gu'), ' ').replace(/\s+/g, ' ').trim()
 }
 
 /** A calendar date, YYYY-MM-DD, also with a time, or YYMMDD of this century. Throws a Refusal for any other text. */
@@ -122,15 +115,14 @@ function requireAsset(currency: string): void {
     refuse(`the currency ${shown(currency)} is not ${WIRE_ASSET}, which the platform's account has`)
 }
 
+/** Cents as a decimal string. */
+export const amountOf = (minor: bigint): string => formatAmount(minor, decimalsOf(WIRE_ASSET))
 /** An unsigned decimal as cents. Throws a Refusal for another text, or another currency than that of the platform's account. */
 export function centsIn(text = '', currency: string = WIRE_ASSET): bigint {
   requireAsset(currency)
   const minor = text.length > AMOUNT_LENGTH_MAX ? undefined : parseAmount(text, decimalsOf(WIRE_ASSET))
   return minor ?? refuse(`${shown(text)} is no amount in ${WIRE_ASSET}`)
 }
-
-/** Cents as a decimal string. */
-export const amountOf = (minor: bigint): string => formatAmount(minor, decimalsOf(WIRE_ASSET))
 
 /** The records of a text, between other work of the process. `next` is global and matches where another record begins. */
 export async function* recordsOf(text: string, next: RegExp): AsyncGenerator<string> {

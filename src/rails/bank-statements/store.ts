@@ -54,7 +54,7 @@ function identified(
     const content = hashOf(line)
     const key = line.reference === undefined ? content : hashOf(line.reference, line.amount < 0n, line.code)
     const { content: first, count } = seen.get(key) ?? { content, count: 0 }
-    if (first !== content) refuse(`two lines have the bank reference ${shown(line.reference!)} and differ`)
+    if (first !== content) refuse(`two lines have the bank reference ${shown(line.reference)} and differ`)
     seen.set(key, { content, count: count + 1 })
     const id = idOf(hashOf(account, statementId, date, key, count))
     const own = count === 0 ? bankReference(line.reference ?? '') : undefined
