@@ -1,18 +1,17 @@
 import { setImmediate } from 'node:timers/promises'
 import sax from 'sax'
 import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
-import { centsIn, NONE, PART, refuse, shown, type BankLine, type Statements } from './statement.ts'
+import { centsIn, PART, refuse, shown, type BankLine, type Statements } from './statement.ts'
 
 /** camt.053 (ISO 20022), versions 2 to 8. An entry is a tree until it is read; the file never is one. */
 
 const ROOT = /^Document urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.0[2-8]$/
 /** Most elements of an entry, or of a statement without its entries; most levels; most attributes of one. */
-const [ELEMENTS_MAX, DEPTH_MAX, WIDTH_MAX] = [200_000, 32, 32]
+const [ELEMENTS_MAX, DEPTH_MAX, ATTRIBUTES_MAX] = [200_000, 32, 32]
 const CODES = ['Cd', 'Fmly/Cd', 'Fmly/SubFmlyCd'].map((path) => `BkTxCd/Domn/${path}`)
 const REMITTANCE = ['RmtInf/Ustrd', 'RmtInf/Strd/CdtrRefInf/Ref', 'RmtInf/Strd/AddtlRmtInf']
 const TEXTS = [...REMITTANCE, 'AddtlTxInf', 'AddtlNtryInf', 'Refs/UETR', 'Refs/ClrSysRef']
 const CHARGES = ['Chrgs/TtlChrgsAndTaxAmt', 'Chrgs/Rcrd/Amt', 'Chrgs/Amt']
-
 type Element = { name: string; currency?: string | undefined; text: string; children: Element[] }
 
 /** Reads the statements of a file. Throws a Refusal that names what is wrong with it. */
@@ -20,18 +19,20 @@ export async function readCamt053(text: string, statements: Statements): Promise
   if (/<!(?:DOCTYPE|ENTITY)|<\?(?!xml\s)/i.test(text))
     refuse('the file has a DOCTYPE or an entity, or a processing instruction: no bank statement needs one')
   const path: Element[] = [{ name: '', text: '', children: [] }]
-  let elements = 0
+  let [elements, attributes] = [0, 0]
   // Only the five entities of XML itself. The types do not know the option.
   const parser = sax.parser(true, { strictEntities: true } as object)
   parser.onerror = ({ message }) => refuse(`the file is no well-formed XML: ${shown(message.split('\n')[0])}`)
-  parser.onopentag = ({ name: full, attributes }) => {
+  parser.onattribute = () => {
+    if (++attributes > ATTRIBUTES_MAX) refuse(`an element has more than ${ATTRIBUTES_MAX} attributes`)
+  }
+  parser.onopentag = ({ name: full, attributes: given }) => {
+    attributes = 0
     const [name = '', prefix] = full.split(':').reverse()
-    const values = attributes as Record<string, string>
-    const namespace = values[prefix === undefined ? 'xmlns' : `xmlns:${prefix}`] ?? ''
-    const isRoot = path[0]!.children.length === 0 && ROOT.test(`${name} ${namespace}`)
-    if (path.length === 1 && !isRoot)
-      refuse(`the namespace ${shown(namespace)} is not that of camt.053, 02 to 08`)
-    if (Object.keys(values).length > WIDTH_MAX) refuse(`an element has more than ${WIDTH_MAX} attributes`)
+    const values = given as Record<string, string>
+    const urn = values[prefix === undefined ? 'xmlns' : `xmlns:${prefix}`] ?? ''
+    const isRoot = path[0]!.children.length === 0 && ROOT.test(`${name} ${urn}`)
+    if (path.length === 1 && !isRoot) refuse(`the namespace ${shown(urn)} is not that of camt.053, 02 to 08`)
     if (path.length > DEPTH_MAX) refuse(`elements are nested more than ${DEPTH_MAX} deep`)
     if (++elements > ELEMENTS_MAX) refuse(`an entry has more than ${ELEMENTS_MAX} elements`)
     if (name === 'Stmt') statements.begin('CAMT_053', {})
@@ -64,14 +65,13 @@ const allAt = (elements: Element[], ...paths: string[]): Element[] =>
   paths.flatMap((path) => path.split('/').reduce(childrenOf, elements))
 /** The first text at these paths that says something. */
 const textAt = (elements: Element[], ...paths: string[]): string =>
-  allAt(elements, ...paths).find(({ text }) => !NONE.test(text))?.text ?? ''
+  allAt(elements, ...paths).find(({ text }) => /^(?!NOTPROVIDED$)[^]/.test(text))?.text ?? ''
 const isOurs = ({ currency }: Element) => currency === WIRE_ASSET
 
 function headOf(statement: Element[]) {
   const balances = (code: string) =>
     allAt(statement, 'Bal').filter((balance) => textAt([balance], 'Tp/CdOrPrtry/Cd') === code)
-  const opening = [...balances('OPBD'), ...balances('PRCD')]
-  const closing = balances('CLBD')
+  const [opening, closing] = [[...balances('OPBD'), ...balances('PRCD')], balances('CLBD')]
   return {
     id: textAt(statement, 'Id'),
     account: textAt(statement, 'Acct/Id/IBAN', 'Acct/Id/Othr/Id'),

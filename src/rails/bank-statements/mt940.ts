@@ -49,7 +49,7 @@ function lineOf(value: string): BankLine {
     ...{ date: `${year}-${month}-${day}`, amount: signed(mark, amount) },
     // The customer's reference, which a stranger may choose, comes first.
     ...{ customer_reference: customers ?? last, reference: customers === undefined ? undefined : last },
-    ...{ text: `${added} ${explained}`, code: kind },
+    ...{ text: `${added} ${explained}`.replaceAll(':86:', ' '), code: kind },
     is_reversal: mark!.startsWith('R'),
     is_return: RETURNED.includes(kind) || RETURNED.includes(code),
     charges: charges === undefined ? undefined : signed('C', charges),

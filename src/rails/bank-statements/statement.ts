@@ -49,7 +49,7 @@ const [LINES_MAX, TEXT_LENGTH_MAX, CONTINUATIONS_MAX] = [100_000, 20_000, 1_000]
 /** How much a parser reads at once: the longest record, or as much of a file without records. */
 export const PART = 64 * 1024
 /** Where banks need a reference and have none. */
-export const NONE = /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i
+const NONE = /^(?:NONREF|NOTPROVIDED|NOT PROVIDED|0*)$/i
 
 /** The statements of a file. Its parser begins each, adds its lines, and finishes it. */
 export class Statements {
@@ -106,7 +106,7 @@ function plainText(text = ''): string {
 
 /** A calendar date, YYYY-MM-DD, also with a time, or YYMMDD of this century. Throws a Refusal for any other text. */
 export function dateIn(text = ''): string {
-  const date = text.replace(/^(\d\d)(\d\d)(\d\d)$/, '20$1-$2-$3').replace(/T.*/, '')
+  const date = text.replace(/^(\d\d)(\d\d)(\d\d)$/, '20$1-$2-$3').slice(0, 10)
   return IsDate(date) ? date : refuse(`${shown(text)} is no date`)
 }
 
