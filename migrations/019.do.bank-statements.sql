@@ -25,7 +25,7 @@ create table bank_statements (
 create table bank_lines (
   position integer not null,
   ordinal integer not null,
-  -- Derived from the account, the statement, and the line's reference or content.
+  -- Derived from the hash of the statement and the ordinal.
   id uuid not null,
   date date not null,
   amount numeric not null,
@@ -46,10 +46,7 @@ create table bank_lines (
 -- Which transfer a line is. A transfer is one line.
 create table bank_matches (
   line_id uuid not null,
-  position integer not null,
-  date date not null,
   transfer_id uuid not null,
-  amount numeric not null,
   kind text not null,
   rule text not null,
   matched_by text not null,
@@ -58,12 +55,4 @@ create table bank_matches (
   constraint bank_matches_transfer unique (transfer_id),
   constraint bank_matches_kind check (kind in ('DEPOSIT', 'SENT', 'RETURN', 'RECORDED')),
   constraint bank_matches_rule check (rule in ('PERSON', 'EXACT', 'REFERENCE'))
-);
-
--- Whether lines are matched without a person: the newest row holds, and without one no line is.
-create table bank_rules (
-  set_at timestamptz not null,
-  exact boolean not null,
-  set_by text not null,
-  primary key (set_at)
 );

@@ -125,7 +125,6 @@ const ELSEWHERE: Record<string, [file: string, named: string]> = {
   'statements reverse': ['src/resources/statements/pay-statements.slow.test.ts', "'statement.reverse'"],
   'bank import': [BANK, "'bank_statement.import'"],
   'bank match': [BANK, "'bank_line.match'"],
-  'bank rule exact': [BANK, "'bank_rule.set'"],
   'wire take': [WIRES, "'transfer.take'"],
   'wire mark-sent': [WIRES, "'transfer.mark_sent'"],
   'wire mark-failed': [WIRES, "'transfer.mark_failed'"],

@@ -30,7 +30,6 @@ const ALLOWED: Record<string, string> = {
     'money/ledger | money/books, money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
   bank_lines: 'rails/bank-statements',
   bank_matches: 'rails/bank-statements',
-  bank_rules: 'rails/bank-statements',
   bank_statements: 'rails/bank-statements',
   bank_wires:
     'money/records | money/ledger, money/verify, rails/bank-statements, resources/reports, resources/search',

@@ -399,7 +399,6 @@ const ROWS: Record<string, Record<string, string>> = {
   audit_heads: { customer_id: 'gen_random_uuid()' },
   bank_lines: { amount: '1' },
   bank_matches: { kind: "'RECORDED'", rule: "'PERSON'" },
-  bank_rules: {},
   bank_statements: {
     position: '(select coalesce(max(position), 0) + 1 from bank_statements)',
     content_hash: 'gen_random_uuid()::text',

@@ -8,7 +8,6 @@ const VERBS_OF = {
   approval: ['approve', 'create', 'expire', 'reject', 'use'],
   approver: ['add', 'revoke'],
   bank_line: ['match'],
-  bank_rule: ['set'],
   bank_statement: ['import'],
   customer: ['create', 'disable', 'enable', 'freeze', 'set_limit', 'unfreeze'],
   day: ['close'],

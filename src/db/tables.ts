@@ -62,7 +62,6 @@ const TABLES = {
   balances: table('CUSTOMER', 'insert', 'available version updated_at mac'),
   bank_lines: table('COORDINATOR', 'insert'),
   bank_matches: table('EVERYWHERE', 'insert'),
-  bank_rules: table('COORDINATOR', 'insert'),
   bank_statements: table('COORDINATOR', 'insert', 'sealed_at mac'),
   bank_wires: table('EVERYWHERE', 'insert'),
   crypto_destination_addresses: table(

@@ -94,15 +94,17 @@ const columnsOf = (again: () => void): Column<BankLine>[] => [
   { name: 'Status', onCard: 3, cell: ({ state }) => <Status of={state} /> },
   {
     name: 'Is',
-    cell: ({ kind, transfer_id, candidates }) =>
-      (kind === undefined ? candidates : [{ kind, transfer_id, memo: undefined }]).map(
-        ({ kind, transfer_id: id, memo }) => (
-          <div key={`${id}${memo}`}>
-            {inWords(kind ?? '')}{' '}
-            {id === undefined ? `with memo ${memo}` : <Id of={id} to={`transfers/${id}`} />}
-          </div>
-        ),
-      ),
+    cell: ({ candidates, state }) =>
+      candidates.map(({ kind, is }) => (
+        <div key={is}>
+          {inWords(kind)}{' '}
+          {kind === 'DEPOSIT' && state !== 'MATCHED' ? (
+            `with memo ${is}`
+          ) : (
+            <Id of={is} to={`transfers/${is}`} />
+          )}
+        </div>
+      )),
   },
   {
     name: 'Actions',
@@ -111,16 +113,8 @@ const columnsOf = (again: () => void): Column<BankLine>[] => [
       state !== 'MATCHED' &&
       may('operators:write_wire') && (
         <Action
-          fields={[
-            { name: 'memo', label: 'Memo', size: 16, optional: true },
-            { name: 'transfer_id', label: 'Transfer', size: 36, optional: true },
-          ]}
-          call={(values) =>
-            post(
-              `${LINES}/${id}/match`,
-              Object.fromEntries(Object.entries(values).filter(([, text]) => text !== '')),
-            )
-          }
+          fields={[{ name: 'is', label: 'Memo or transfer', size: 36, optional: true }]}
+          call={({ is }) => post(`${LINES}/${id}/match`, is ? { is } : {})}
           ask={`Is this what the line of ${amount} USD is? A deposit is credited, and it cannot be taken back.`}
           summary="Match"
           done={again}
@@ -135,13 +129,14 @@ const columnsOf = (again: () => void): Column<BankLine>[] => [
 function Import({ done }: { done: () => void }) {
   const said = useSignal('')
   const error = useSignal<unknown>(undefined)
+  const exact = useSignal(false)
   const read = async (file: File) => {
     const bytes = new Uint8Array(await file.arrayBuffer())
     let text = ''
     for (let at = 0; at < bytes.length; at += 8_192)
       text += String.fromCharCode(...bytes.subarray(at, at + 8_192))
     const { items, matched, changed } = await send<BankImport>(
-      post('/v2/bank/statements', { file: btoa(text) }),
+      post('/v2/bank/statements', { file: btoa(text), exact: exact.value }),
     )
     const lines = items.reduce((sum, { lines }) => sum + lines, 0)
     said.value = changed
@@ -167,6 +162,10 @@ function Import({ done }: { done: () => void }) {
             currentTarget.value = ''
           }}
         />
+      </label>
+      <label>
+        <input type="checkbox" onChange={({ currentTarget }) => (exact.value = currentTarget.checked)} />{' '}
+        Match exact lines of camt.053 without a person
       </label>
       <p role="status">{said.value}</p>
       <Failure of={error.value} />

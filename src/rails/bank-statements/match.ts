@@ -1,10 +1,7 @@
-import { Temporal } from 'temporal-polyfill'
 import type { Database, Queryable } from '../../db/database.ts'
-import type { BankWire } from '../../money/records/bank-wires.ts'
-import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
-import { listOpenWires, readTakenWire } from '../wires/outgoing-wires.ts'
+import { grouped } from '../../db/rows.ts'
+import { listOpenWires } from '../wires/outgoing-wires.ts'
 import { memosAmong } from '../wires/record-wires.ts'
-import { amountOf, centsIn } from './statement.ts'
 import type { StoredLine } from './store.ts'
 
 /**
@@ -12,167 +9,100 @@ import type { StoredLine } from './store.ts'
  * says the bank's code; what was recorded, the bank's reference; and the commands' own functions check everything again.
  */
 
-/** DEPOSIT, SENT, RETURN: what would be recorded. RECORDED: an operator has recorded it already. */
-export interface Candidate {
-  kind: 'DEPOSIT' | 'SENT' | 'RETURN' | 'RECORDED'
-  memo?: string
-  transfer_id?: string
-}
-/** `isShared`: it is a candidate of another line, too. */
-export type Ranked = Candidate & { isNamed?: boolean; isExact?: boolean; isShared?: boolean }
-
-const MEMO_LENGTH = 16
-/** Most words of a line that may be a memo. A line with more has no proposal. */
-const WORDS_MAX = 200
-export const EXACT_DAYS_MAX = 5
-
-/** Letters and digits alone: a memo as it is kept, however banks print it. */
-export const plainOf = (text: string) => text.toUpperCase().replace(/[^A-Z0-9]+/g, '')
-const textsOf = ({ text, customer_reference = '' }: StoredLine) =>
-  `${text} ${customer_reference}`.toUpperCase()
-/** Days between two dates or times. */
-export const daysBetween = (a: string, b: string) =>
-  Math.abs(Temporal.PlainDate.from(a.slice(0, 10)).until(b.slice(0, 10)).total('days'))
-
-/** Whole words that together have the length of a memo: banks break and space them. */
-function memoWords(line: StoredLine): string[] {
-  const words = line.text
-    .toUpperCase()
-    .split(/[^A-Z0-9]+/)
-    .filter(Boolean)
-  const found = new Set<string>()
-  for (let first = 0; first < words.length; first++) {
-    let joined = ''
-    for (let next = first; next < words.length && joined.length < MEMO_LENGTH; next++) joined += words[next]!
-    if (joined.length === MEMO_LENGTH) found.add(joined)
-  }
-  return found.size > WORDS_MAX ? [] : [...found]
-}
-
-/** Words that may be a bank's reference. */
-const referenceWords = (line: StoredLine): string[] =>
-  [
-    ...new Set(
-      textsOf(line)
-        .split(/\s+/)
-        .flatMap((word) => [word, ...word.split(/[^A-Z0-9]+/)]),
-    ),
-  ].slice(0, WORDS_MAX)
-
-type KnownWire = Pick<BankWire, 'kind' | 'bank_reference' | 'memo_id' | 'transfer_id' | 'amount'> &
-  Record<'is_matched' | 'is_returned', boolean>
-
-async function knownWires(
-  db: Queryable,
-  lines: readonly StoredLine[],
-  memos: string[],
-): Promise<KnownWire[]> {
-  const returns = lines.filter(({ is_return, is_reversal }) => is_return || is_reversal)
-  const { rows } = await db.query<KnownWire>(
-    `select w.kind, w.bank_reference, w.memo_id, w.transfer_id, trim_scale(w.amount) as amount,
-            exists (select from bank_matches m where m.transfer_id = w.transfer_id) as is_matched,
-            exists (select from bank_wires r where r.returned_transfer_id = w.transfer_id) as is_returned
-     from bank_wires w
-     where w.asset = $1
-       and (w.bank_reference = any ($2) or w.memo_id = any ($3) or w.kind = 'SENT' and w.amount = any ($4::numeric[]))
-     order by w.recorded_at`,
-    [
-      WIRE_ASSET,
-      [...lines.map((line) => line.bank_reference), ...returns.flatMap(referenceWords)],
-      memos,
-      lines.filter(({ amount }) => amount < 0n).map(({ amount }) => amountOf(-amount)),
-    ],
-  )
-  return rows
-}
-
-/** The wires that an operator has taken and that pay one of these amounts, with their orders. */
-async function takenWires(db: Database, lines: readonly StoredLine[]) {
-  const amounts = new Set(lines.filter(({ amount }) => amount < 0n).map(({ amount }) => amountOf(-amount)))
-  if (amounts.size === 0) return []
-  const open = await listOpenWires(db)
-  const taken = open.filter(
-    ({ state, amount }) => state === 'TAKEN' && amounts.has(amountOf(centsIn(amount))),
-  )
-  return Promise.all(taken.map(({ transfer_id }) => readTakenWire(db, transfer_id)))
-}
-type TakenWire = Awaited<ReturnType<typeof takenWires>>[number]
-
 /**
- * The candidates of lines that are not matched, in their order: one is a proposal, several are ambiguous. So is a transfer for
- * which two of the lines are candidates.
+ * DEPOSIT, SENT, RETURN: what would be recorded. RECORDED: an operator has recorded it already. `is`: the memo of a deposit, or a
+ * transfer. `isExact`: the line names what credits or sends it.
  */
-export async function proposalsFor(db: Database, lines: readonly StoredLine[]): Promise<Ranked[][]> {
-  const memos = await memosAmong(
-    db,
-    lines.flatMap((line) => (line.amount > 0n ? memoWords(line) : [])),
+export type Candidate = { kind: 'DEPOSIT' | 'SENT' | 'RETURN' | 'RECORDED'; is: string; isExact?: boolean }
+
+/** A stored line, with what it is once it is matched. */
+export type ReadLine = StoredLine &
+  Partial<Record<'transfer_id' | 'matched_by', string> & { kind: Candidate['kind']; rule: Rule }>
+export type Rule = 'PERSON' | 'EXACT' | 'REFERENCE'
+
+/** Most names that a text may have. One with more names nothing. */
+const NAMES_MAX = 500
+/** Most candidates of a line that an answer has. */
+const CANDIDATES_MAX = 20
+/** Whole words that together have so many letters and digits: banks break and space what they are given. */
+const joinedWords = (length: number) =>
+  new RegExp(`(?<![A-Z0-9])(?=((?:[A-Z0-9][^A-Z0-9]*){${length - 1}}[A-Z0-9])(?![A-Z0-9]))`, 'g')
+const MEMO_LENGTH = 16
+const [MEMO, TRANSFER_ID] = [joinedWords(MEMO_LENGTH), joinedWords(32)]
+
+export const isOut = ({ amount }: { amount: string }): boolean => amount.startsWith('-')
+/** Letters and digits alone: a memo as it is kept, however banks print it. */
+export const plainOf = (text: string): string => text.toUpperCase().replace(/[^A-Z0-9]+/g, '')
+
+/** What the text of a line may name: a memo, a transfer or a bank's reference. */
+function namesIn({ text, customer_reference = '' }: StoredLine): Set<string> {
+  const all = `${text} ${customer_reference}`.toUpperCase()
+  const joined = [...all.matchAll(MEMO), ...all.matchAll(TRANSFER_ID)].map(([, words]) => plainOf(words!))
+  const names = new Set([...joined, ...all.split(/\s+/), ...all.split(/[^A-Z0-9]+/)])
+  return names.size > NAMES_MAX ? new Set() : names
+}
+
+/** `name`: what a line may name besides what it is. Memo and payee of a wire that left are the customer's words, and no name. */
+type Target = Pick<Candidate, 'kind' | 'is'> & { amount?: string; name?: string | null }
+type Wire = Target & { bank_reference: string; amount: string; is_done: boolean; is_returnable: boolean }
+
+/** What lines may be, and the wires that have their references. `is_done`: it is a line, or was sent back. */
+async function readKnown(db: Queryable, lines: readonly StoredLine[]) {
+  const names = lines.flatMap((line) => [...namesIn(line)])
+  const words = names.filter(({ length }) => length === MEMO_LENGTH)
+  const { rows: wires } = await db.query<Wire>(
+    `select 'RECORDED' as kind, w.transfer_id as is, w.bank_reference,
+            trim_scale(case w.direction when 'OUT' then -w.amount else w.amount end) as amount,
+            case w.direction when 'OUT' then w.bank_reference else w.memo_id end as name,
+            w.kind = 'SENT_BACK' or exists (select from bank_matches m where m.transfer_id = w.transfer_id) as is_done,
+            w.kind = 'SENT' and not exists (select from bank_wires r where r.returned_transfer_id = w.transfer_id) as is_returnable
+     from bank_wires w
+     where w.asset = 'USD'
+       and (w.bank_reference = any ($1) or w.memo_id = any ($1) or w.kind = 'SENT' and -w.amount = any ($2::numeric[]))
+     order by w.recorded_at`,
+    [[...names, ...lines.map(({ bank_reference }) => bank_reference)], lines.map(({ amount }) => amount)],
   )
-  const [wires, taken] = [await knownWires(db, lines, memos), await takenWires(db, lines)]
-  const found = lines.map((line) => {
-    const recorded = wires.find(
-      ({ kind, bank_reference }) =>
-        bank_reference === line.bank_reference && (kind === 'SENT') === line.amount < 0n,
-    )
-    if (recorded !== undefined)
-      return recorded.is_matched || recorded.kind === 'SENT_BACK' ? [] : [recordedAs(recorded)]
-    return line.amount < 0n ? candidatesOut(line, wires, taken) : candidatesIn(line, wires, memos)
+  const open = lines.some(isOut) ? await listOpenWires(db) : []
+  const taken = open.filter(({ state }) => state === 'TAKEN')
+  const memos = await memosAmong(db, words)
+  const targets: Target[] = [
+    ...memos.map((is) => ({ kind: 'DEPOSIT', is }) as const),
+    ...taken.map((wire) => ({ kind: 'SENT', is: wire.transfer_id, amount: `-${wire.amount}` }) as const),
+    ...wires.filter(({ is_done }) => !is_done),
+    ...wires.filter((wire) => wire.is_returnable).map((wire) => ({ ...wire, kind: 'RETURN' }) as const),
+  ]
+  return { wires, targets }
+}
+
+type Known = Awaited<ReturnType<typeof readKnown>>
+function candidatesOf(line: ReadLine, { wires, targets }: Known): Candidate[] {
+  if (line.kind !== undefined) return [{ kind: line.kind, is: line.transfer_id! }]
+  const own = wires.find((wire) => wire.bank_reference === line.bank_reference && isOut(wire) === isOut(line))
+  if (own !== undefined) return own.is_done ? [] : [{ kind: 'RECORDED', is: own.is }]
+  const names = namesIn(line)
+  const isBack = line.is_return || line.is_reversal
+  const isAny = (kind: Candidate['kind']) => !isOut(line) && kind === (isBack ? 'RETURN' : 'DEPOSIT')
+  // A person may have recorded a deposit with another of its references: to credit it again needs a person.
+  const isEqual = ({ kind, amount }: Target) => !isBack && kind !== 'RETURN' && amount === line.amount
+  const fitting = targets.filter((target) => isAny(target.kind) || isEqual(target))
+  const named = fitting.filter(({ is, name }) => names.has(plainOf(is)) || (name && names.has(name)))
+  const found = named.length > 0 || !isOut(line) ? named : fitting
+  const isExact = (kind: Candidate['kind']) => found === named && (kind === 'DEPOSIT' || kind === 'SENT')
+  return found.map(({ kind, is }) => ({ kind, is, isExact: isExact(kind) }))
+}
+
+/** The lines with what each is or may be. A transfer for which two of them are candidates is ambiguous. */
+export async function withProposals<Line extends ReadLine>(db: Database, lines: readonly Line[]) {
+  const open = lines.filter(({ kind }) => kind === undefined)
+  const known = await readKnown(db, open)
+  const found = lines.map((line) => ({ ...line, candidates: candidatesOf(line, known) }))
+  const all = found.flatMap(({ kind, candidates }) => (kind === undefined ? candidates : []))
+  const uses = grouped(all, ({ is }) => is)
+  return found.map((line) => {
+    const [first, ...others] = line.candidates
+    const isShared = first !== undefined && first.kind !== 'DEPOSIT' && (uses.get(first.is) ?? []).length > 1
+    const proposal = first === undefined ? 'OPEN' : others.length > 0 || isShared ? 'AMBIGUOUS' : 'PROPOSED'
+    const candidates = line.candidates.slice(0, CANDIDATES_MAX)
+    return { ...line, candidates, state: line.kind === undefined ? proposal : 'MATCHED' } as const
   })
-  const targets = new Map<string | undefined, number>()
-  for (const { transfer_id } of found.flat()) targets.set(transfer_id, (targets.get(transfer_id) ?? 0) + 1)
-  const isShared = ({ transfer_id }: Ranked) => targets.get(transfer_id)! > 1
-  return found.map((own) =>
-    own.map((candidate) =>
-      candidate.transfer_id && isShared(candidate)
-        ? { ...candidate, isShared: true, isExact: false }
-        : candidate,
-    ),
-  )
-}
-
-const recordedAs = ({ transfer_id }: KnownWire): Ranked => ({ kind: 'RECORDED', transfer_id })
-
-function candidatesIn(line: StoredLine, wires: KnownWire[], memos: string[]): Ranked[] {
-  if (line.is_return || line.is_reversal) {
-    const words = referenceWords(line)
-    return wires
-      .filter((wire) => wire.kind === 'SENT' && !wire.is_returned && words.includes(wire.bank_reference))
-      .filter(({ amount }) => centsIn(amount) >= line.amount)
-      .map(({ transfer_id }) => ({ kind: 'RETURN', transfer_id }))
-  }
-  const own = memoWords(line)
-  return memos
-    .filter((memo) => own.includes(memo))
-    .flatMap((memo): Ranked[] => [
-      { kind: 'DEPOSIT', memo, isExact: true },
-      // A person may have recorded it with another of its references: to credit it again needs a person.
-      ...wires
-        .filter(
-          ({ kind, is_matched, memo_id, amount }) =>
-            kind === 'DEPOSIT' && !is_matched && memo_id === memo && amount === amountOf(line.amount),
-        )
-        .map(recordedAs),
-    ])
-}
-
-/** By what the platform or its bank has chosen, the id and the reference: memo and payee are the customer's words. */
-function candidatesOut(line: StoredLine, wires: KnownWire[], taken: TakenWire[]): Ranked[] {
-  if (line.is_reversal) return []
-  const amount = amountOf(-line.amount)
-  const [text, words] = [plainOf(textsOf(line)), referenceWords(line)]
-  const orders = taken
-    .filter((order) => amountOf(centsIn(order.amount)) === amount)
-    .map(({ transfer_id, taken_at }): Ranked => {
-      const isNamed = text.includes(plainOf(transfer_id))
-      const isExact = isNamed && daysBetween(taken_at, line.date) <= EXACT_DAYS_MAX
-      return { kind: 'SENT', transfer_id, isNamed, isExact }
-    })
-  const sent = wires
-    .filter((wire) => wire.kind === 'SENT' && !wire.is_matched && wire.amount === amount)
-    .map((wire) => {
-      const isNamed = text.includes(plainOf(wire.transfer_id)) || words.includes(wire.bank_reference)
-      return { ...recordedAs(wire), isNamed }
-    })
-  const candidates = [...orders, ...sent]
-  const named = candidates.filter(({ isNamed }) => isNamed)
-  return named.length > 0 ? named : candidates
 }

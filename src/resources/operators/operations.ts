@@ -1,13 +1,6 @@
 import type { Operation } from '../../http/operation.ts'
 import { listActivity } from './activity.ts'
-import {
-  getReconciliation,
-  importBankStatement,
-  listBankLines,
-  listBankStatements,
-  matchBankLine,
-  setBankRule,
-} from './bank-statements.ts'
+import { getReconciliation, importBankStatement, listBankLines, matchBankLine } from './bank-statements.ts'
 import { createClient, renameClient } from './clients.ts'
 import { listAllCustomers, makeCustomer } from './customers.ts'
 import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
@@ -29,7 +22,7 @@ export const OPERATOR_WORK: readonly Operation[] = [
   listActivity,
   ...[listFreezes, createFreeze, endFreeze],
   ...[listWires, findWirePayee, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
-  ...[importBankStatement, listBankStatements, listBankLines, matchBankLine, setBankRule, getReconciliation],
+  ...[importBankStatement, listBankLines, matchBankLine, getReconciliation],
   ...[listAllCustomers, makeCustomer],
   ...[createClient, renameClient],
   ...[listApprovers, createPolicyTrial],
