@@ -61,6 +61,12 @@ test('no cell begins like a formula, whatever the program takes for the separato
   )
 })
 
+test('no amount is a larger one where a point separates thousands', () => {
+  expect(csvOf([['7412.277', '-0.004', '1.5', '12.3456', '"1.234"']])).toBe(
+    '\ufeff7412.2770,-0.0040,1.5,12.3456,"1.234"\r\n',
+  )
+})
+
 test('text is kept: only an apostrophe is added, and digits and dates stay text', () => {
   const read = (value: string) => parse(csvOf([[textCell(value)]]), { bom: true })[0]![0]!
   for (const value of [
@@ -73,7 +79,8 @@ test('text is kept: only an apostrophe is added, and digits and dates stay text'
     '2 may',
     'TRUE',
     '(5)',
-    '12:30',
+    ...['12:30', '12am', '3 PM', 'January 5, 2026', '3. M\u00e4rz 2026', 'WAHR', '2026\u5e741\u67081\u65e5'],
+    ...['\uff11\uff12', '\u0663\u0664', '\uffe55'],
     ...EVIL,
   ])
     expect(read(value)).toMatch(/'/)

@@ -5,12 +5,15 @@ import { HorizonUnknown, readHorizon, type Horizon } from '../db/horizon.ts'
 
 type Refusal = (reason: string) => string
 
+/** Throws unavailable for an unknown horizon, and any other error as it is. */
+export const refuseUnknown = (refusal: Refusal) => (error: unknown) => {
+  if (!(error instanceof HorizonUnknown)) throw error
+  throw problem.unavailable(refusal(error.message), error)
+}
+
 /** Reads the horizon for a request. Throws unavailable where the horizon is unknown. */
 export const requireHorizon = (db: Queryable, refusal: Refusal): Promise<Horizon> =>
-  readHorizon(db).catch((error: unknown) => {
-    if (!(error instanceof HorizonUnknown)) throw error
-    throw problem.unavailable(refusal(error.message), error)
-  })
+  readHorizon(db).catch(refuseUnknown(refusal))
 
 /** How long a request waits for transactions that began before it: they are short. */
 const WAITS_MS = [5, 10, 20, 40, 80]

@@ -102,12 +102,13 @@ const balanceBefore = (time: string) => `
       order by e.created_at desc, e.version desc
       limit 1
     ) end`
+// The offset keeps the planner from looking each balance up again where it is compared.
 const SELECT_PROFILES = `
   select b.customer_id, b.profile_id, b.asset, trim_scale(coalesce(had.opening, 0)) as opening,
          trim_scale(moved.debit) as debit, trim_scale(moved.credit) as credit, trim_scale(had.closing) as closing
   from balances b
   cross join lateral (
-    select ${balanceBefore('$4')} as opening, ${balanceBefore('$5')} as closing
+    select ${balanceBefore('$4')} as opening, ${balanceBefore('$5')} as closing offset 0
   ) had
   cross join lateral (
     select ${SUMS} from entries e where ${OF_BALANCE} and e.created_at >= $4 and e.created_at < $5

@@ -65,7 +65,7 @@ export const listGeneralLedger = report({
   },
   example: { query: { account: 'profile' } },
   line: LINE,
-  numbers: ['amount', 'balance'],
+  numbers: ['position', 'amount', 'balance'],
   more: { next_page_cursor: pageEnd.next_page_cursor },
   read: async (asked) => ({ lines: linesOf(asked) }),
 })

@@ -50,7 +50,7 @@ export const listLiabilities = operation({
   tag: 'Reports',
   summary: 'List Liabilities',
   description:
-    'What the platform owes the profiles of all customers, by asset, with the root of a Merkle sum tree, which commits to the number of balances, the total and each balance: publish it, and each holder can check by Get Liability Proof that its balance is in the total. One moment has one root while the oldest master key is kept.',
+    'What the platform owes the profiles of all customers, by asset, with the root of a Merkle sum tree, which commits to the number of balances, the total and each balance: publish it, and each holder can check by Get Liability Proof that its balance is in the total. One moment has one root while the oldest master key is kept. Of millions of balances, ask with `at`, and after a 503 again.',
   query: Closed({ at: ReportTime('Balances before this moment (default: now).') }),
   reply: Type.Object({
     at: AT,

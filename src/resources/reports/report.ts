@@ -4,10 +4,10 @@ import { Closed, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { forAll, type Database } from '../../db/database.ts'
-import { HorizonUnknown } from '../../db/horizon.ts'
 import { momentAt, momentOfMicros, type Moment } from '../../db/ids.ts'
 import { PAGE_SIZE_DEFAULT } from '../../http/lists.ts'
 import type { Operation, Request } from '../../http/operation.ts'
+import { refuseUnknown } from '../../http/require-horizon.ts'
 import { EVER, microsOf } from '../../http/time-bounds.ts'
 import { finalTime, type Book, type Time } from '../../money/books/book.ts'
 import { operation } from '../operation.ts'
@@ -53,13 +53,10 @@ export const reportPeriod = (query: Record<string, unknown>): Time => ({
 })
 
 /** What of a book's time is final. Throws bad-request, and unavailable where no moment is final. */
-export async function finalPeriod(book: Book, query: Record<string, unknown>): Promise<Time> {
-  const asked = reportPeriod(query)
-  return finalTime(book, asked).catch((error: unknown) => {
-    if (!(error instanceof HorizonUnknown)) throw error
-    throw problem.unavailable(`reports are final at no moment: ${error.message}`, error)
-  })
-}
+export const finalPeriod = async (book: Book, query: Record<string, unknown>): Promise<Time> =>
+  finalTime(book, reportPeriod(query)).catch(
+    refuseUnknown((reason) => `reports are final at no moment: ${reason}`),
+  )
 
 type Asking = Pick<Request, 'customerId' | 'scopes'> & { db: Database; query: Record<string, unknown> }
 
@@ -123,24 +120,15 @@ interface ReportDefinition<Q extends TProperties, Line extends TProperties>
 export function report<Q extends TProperties, Line extends TProperties>(
   definition: ReportDefinition<Q, Line>,
 ): Operation {
-  const {
-    path,
-    query,
-    line,
-    numbers,
-    more: members = {},
-    description = '',
-    example = {},
-    ...about
-  } = definition
+  const { path, query, line, numbers, more: members, example, read: _, ...about } = definition
   const read = definition.read as ReportDefinition<TProperties, Line>['read']
   const hasPages = 'limit' in query
   return operation({
     ...{ scope: 'reports:read_report', tag: 'Reports', ...about },
-    example: example as object,
+    example: { ...(example as object) },
     method: 'GET',
     url: `/v2/reports/${path}`,
-    description: `${description} \`Accept: text/csv\` answers a file, of all lines.`,
+    description: `${definition.description} \`Accept: text/csv\` answers a file, of all lines.`,
     query: Closed(query),
     reply: Type.Object({ ...ITS_TIME, items: Type.Array(Type.Object(line)), ...members }),
     async run(request) {
