@@ -36,7 +36,6 @@ create table bank_lines (
   code text not null,
   is_reversal boolean not null,
   is_return boolean not null,
-  charges numeric,
   primary key (position, ordinal),
   constraint bank_lines_id unique (id),
   constraint bank_lines_ordinal check (ordinal > 0),

@@ -26,7 +26,6 @@ export function camtOf(statements: readonly BankStatement[], version = '08'): st
 ${line.reference ? `<AcctSvcrRef>${escaped(line.reference)}</AcctSvcrRef>` : ''}
 <BkTxCd><Domn><Cd>${domain}</Cd><Fmly><Cd>${family}</Cd><SubFmlyCd>${sub}</SubFmlyCd></Fmly></Domn></BkTxCd>
 <NtryDtls><TxDtls><Refs><EndToEndId>${escaped(line.customer_reference ?? 'NOTPROVIDED')}</EndToEndId></Refs>
-${line.charges === undefined ? '' : `<Chrgs><TtlChrgsAndTaxAmt Ccy="USD">${amount(line.charges).point}</TtlChrgsAndTaxAmt></Chrgs>`}
 <RmtInf>${chunks(line.text, 140)
       .map((part) => `<Ustrd>${escaped(part)}</Ustrd>`)
       .join('')}</RmtInf>

@@ -30,14 +30,19 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
       if (minorIn(fields[0]) !== total)
         refuse(`record ${kind}: its control total ${shown(fields[0])} is not that of its records, ${total}`)
       add(total)
-      if (kind === '49') statements.finish({ opening: balances.get('010'), closing: balances.get('015') })
+      if (kind === '49') endAccount(statements, balances.get('010'), balances.get('015'))
     } else if (kind === '16') {
       const line = lineOf(fields)
       add(line.amount < 0n ? -line.amount : line.amount)
       statements.add(line)
     } else totals.push(0n)
     if (kind === '01') file = `${fields[2]}-${fields[4]}`
-    if (kind === '02') [date, asset] = [dateIn(fields[3]), fields[5] || 'USD']
+    if (kind === '02') {
+      ;[date, asset] = [dateIn(fields[3]), fields[5] || 'USD']
+      // Corrections, deletions, tests, and what is no whole day.
+      if (fields[2] !== '1' || !['', '2', '4'].includes(fields[6] ?? ''))
+        refuse(`the group ${shown(record)} is no update with the balances of a whole day`)
+    }
     if (kind === '03') {
       const [account, own] = fields
       statements.begin('BAI2', { account, currency: own || asset, id: `${file}-${date}`, date })
@@ -52,6 +57,13 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
     }
   }
   if (totals.length > 1) refuse('the file is truncated: it has no record 99')
+}
+
+/** Some banks leave the opening balance out, or have accounts without balances and lines. */
+function endAccount(statements: Statements, opening?: bigint, closing?: bigint): void {
+  const { lines, sum } = statements.draft!
+  if (closing === undefined && lines.length === 0) statements.draft = undefined
+  statements.finish({ opening: opening ?? (closing === undefined ? undefined : closing - sum), closing })
 }
 
 const minorIn = (text = ''): bigint =>

@@ -11,7 +11,6 @@ const [ELEMENTS_MAX, DEPTH_MAX, ATTRIBUTES_MAX] = [200_000, 32, 32]
 const CODES = ['Cd', 'Fmly/Cd', 'Fmly/SubFmlyCd'].map((path) => `BkTxCd/Domn/${path}`)
 const REMITTANCE = ['RmtInf/Ustrd', 'RmtInf/Strd/CdtrRefInf/Ref', 'RmtInf/Strd/AddtlRmtInf']
 const TEXTS = [...REMITTANCE, 'AddtlTxInf', 'AddtlNtryInf', 'Refs/UETR', 'Refs/ClrSysRef']
-const CHARGES = ['Chrgs/TtlChrgsAndTaxAmt', 'Chrgs/Rcrd/Amt', 'Chrgs/Amt']
 type Element = { name: string; currency?: string | undefined; text: string; children: Element[] }
 
 /** Reads the statements of a file. Throws a Refusal that names what is wrong with it. */
@@ -107,7 +106,6 @@ function linesOf(element: Element): BankLine[] {
     const numbered = shared && isBatch ? `${shared}/${index + 1}` : shared
     const texts = allAt(elements, ...TEXTS).map(({ text }) => text)
     const codes = CODES.map((path) => textAt(elements, path))
-    const charges = CHARGES.map((path) => allAt(elements, path).filter(isOurs)).find((found) => found[0])
     return {
       date: textAt(entry, 'BookgDt/*', 'ValDt/*'),
       amount: isBatch ? amounts[index]! : whole,
@@ -117,7 +115,6 @@ function linesOf(element: Element): BankLine[] {
       code: codes.some(Boolean) ? codes.join('/') : textAt(elements, 'BkTxCd/Prtry/Cd'),
       is_reversal: ['true', '1'].includes(textAt(entry, 'RvslInd')),
       is_return: ['RRTN', 'RPCR'].includes(codes[2]!) || allAt(group, 'RtrInf').length > 0,
-      charges: charges?.reduce((total, { text }) => total + centsIn(text), 0n),
     }
   })
 }

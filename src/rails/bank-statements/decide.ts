@@ -28,7 +28,7 @@ const TOGETHER_MAX = 2_000
 export async function readLines(db: Queryable, { id, state, date }: Wanted): Promise<ReadLine[]> {
   const { rows } = await db.query<ReadLine & Seal>(
     `select l.position, l.ordinal, l.id, l.date::text as date, l.amount, l.bank_reference, l.customer_reference, l.text, l.code,
-            l.is_reversal, l.is_return, l.charges, m.transfer_id, m.kind, m.rule, m.matched_by, ${sealOf('bank_statements')}
+            l.is_reversal, l.is_return, m.transfer_id, m.kind, m.rule, m.matched_by, ${sealOf('bank_statements')}
      from bank_lines l
      join bank_statements r on r.position = l.position and l.ordinal <= r.lines
      left join bank_matches m on m.line_id = l.id

@@ -44,7 +44,6 @@ function lineOf(value: string): BankLine {
   // German banks begin field 86 with a code of their own, and number its parts.
   const [, added = '', code = '', detail = ''] = /^([^]*?)(?:\n:86:(\d{3}(?=\?))?([^]*))?$/.exec(more)!
   const explained = code === '' ? detail : detail.replaceAll('\n', '').replaceAll(/\?\d\d/g, ' ')
-  const [, charges] = /\/CHGS\/USD(\d{1,12},\d{0,2})/.exec(added) ?? []
   return {
     ...{ date: `${year}-${month}-${day}`, amount: signed(mark, amount) },
     // The customer's reference, which a stranger may choose, comes first.
@@ -52,6 +51,5 @@ function lineOf(value: string): BankLine {
     ...{ text: `${added} ${explained}`.replaceAll(':86:', ' '), code: kind },
     is_reversal: mark!.startsWith('R'),
     is_return: RETURNED.includes(kind) || RETURNED.includes(code),
-    charges: charges === undefined ? undefined : signed('C', charges),
   }
 }

@@ -67,7 +67,7 @@ describe('the samples of', () => {
       opening: -500n,
       closing: 29_550n,
     })
-    const common = { code: 'PMNT/RCDT/VCOM', charges: 60n, date: '2026-01-30' }
+    const common = { code: 'PMNT/RCDT/VCOM', date: '2026-01-30' }
     expect(found!.lines).toMatchObject([
       {
         ...common,
@@ -137,7 +137,7 @@ describe('the samples of', () => {
         text: 'ÜBERWEISUNG SVWZ+rent for De zember Müller',
       },
       { amount: 1_900n, is_return: true, reference: '0802' },
-      { amount: -100n, is_reversal: true, charges: 50n },
+      { amount: -100n, is_reversal: true },
     ])
   })
 
@@ -167,6 +167,25 @@ describe('the samples of', () => {
       'the pages of a statement do not follow',
     )
     await expect(read(first)).rejects.toThrow('truncated')
+  })
+
+  test('BAI2 of today without balances, without an opening, and of a test or a part of a day', async () => {
+    const group = (status: string, modifier: string, record: string, total: bigint) =>
+      [
+        `01,BANK,ACME,260131,0600,55,80,,2/\n02,ACME,BANK,${status},260130,2359,USD,${modifier}/`,
+        `03,1,USD,${record}\n16,195,250,Z,IMAD1,,/\n49,${total},3/`,
+        `03,2,USD,,,,/\n49,0,2/\n98,${total},2,9/\n99,${total},1,11/`,
+      ].join('\n')
+    const [found, ...others] = await read(group('1', '2', '015,1000,,/', 1250n))
+    expect(found).toMatchObject({ account: '1', opening: 750n, closing: 1_000n })
+    expect(others).toEqual([])
+    for (const [status, modifier] of [
+      ['4', '2'],
+      ['2', ''],
+      ['1', '1'],
+      ['1', '3'],
+    ] as const)
+      await expect(read(group(status, modifier, '015,1000,,/', 1250n))).rejects.toThrow('the group')
   })
 
   test('an American bank, BAI2: continuations, funds types, summaries, a return and a reversal', async () => {

@@ -25,8 +25,6 @@ export interface BankLine {
   is_reversal: boolean
   /** The bank says that a payment came back. Never derived from the text. */
   is_return: boolean
-  /** Fees within the amount, not negative. */
-  charges?: bigint | undefined
 }
 
 export interface BankStatement extends Record<'account' | 'currency' | 'id', string> {

@@ -67,7 +67,7 @@ export const listBankLines = operatorOperation({
       ...{ is_return: Type.Boolean(), is_reversal: Type.Boolean(), kind: Type.Optional(Kind) },
       state: OneOf(['PROPOSED', 'AMBIGUOUS', 'OPEN', 'MATCHED'], 'PROPOSED: it has one candidate.'),
       candidates: Type.Array(Type.Object({ kind: Kind, is: Word }), { description: 'A memo, or transfers.' }),
-      ...{ charges: Type.Optional(Signed), rule: Type.Optional(Word), matched_by: Type.Optional(Word) },
+      ...{ rule: Type.Optional(Word), matched_by: Type.Optional(Word) },
       ...{ customer_reference: Type.Optional(Word), transfer_id: Type.Optional(Transfer) },
     }),
   ),

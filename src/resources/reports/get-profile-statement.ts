@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { csvIn } from '../../contract/csv.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
@@ -16,14 +16,6 @@ import { Figure, finalPeriod, ITS_TIME, PERIOD } from './report.ts'
 /** Most entries in JSON. Files have all. */
 const ENTRIES_MAX = 1_000
 
-const Params = Type.Object({ id: Uuid('Profile id.') })
-const Query = Closed({ ...PERIOD, asset: Type.Optional(AssetSymbol) })
-interface Asked {
-  params: Static<typeof Params>
-  query: Static<typeof Query>
-  customerId: string
-  db: Database
-}
 const BalanceOfStatement = NamedObject('BalanceOfStatement', {
   asset: AssetSymbol,
   opening: Amount('Balance at the beginning.'),
@@ -51,8 +43,8 @@ export const getProfileStatement = operation({
   summary: 'Get Profile Statement',
   description: `A profile's balances at the beginning and the end of a time, and each change between, by asset and time: at most ${ENTRIES_MAX} changes, or all with \`Accept: text/csv\`. With \`application/xml\` a bank statement (camt.053.001.08) of the fiat assets: its amounts have at most 5 decimals, and its currencies are those of ISO 4217.`,
   example: { params: { id: EXAMPLE.profile_id }, query: { asset: 'USD' } },
-  params: Params,
-  query: Query,
+  params: Type.Object({ id: Uuid('Profile id.') }),
+  query: Closed({ ...PERIOD, asset: Type.Optional(AssetSymbol) }),
   reply: Type.Object({
     ...ITS_TIME,
     balances: Type.Array(BalanceOfStatement, { description: 'By ticker.' }),
@@ -81,6 +73,13 @@ export const getProfileStatement = operation({
     },
   },
 })
+
+interface Asked {
+  params: { id: string }
+  query: { asset?: string }
+  customerId: string
+  db: Database
+}
 
 /** Reads the balances of a profile, by ticker: of those that it held, or of the asset that is asked for. */
 async function read({ params, query, customerId, db }: Asked): Promise<Statement> {

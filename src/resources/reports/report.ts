@@ -92,7 +92,7 @@ async function askedOf({ db, customerId, scopes, query }: Asking): Promise<Asked
 /** Reads a cursor: the time of the last line of a page, and how many lines of that time were shown. Throws bad-request. */
 function placeIn(cursor: string | undefined, from: Moment): { begin: Moment; shown: number } {
   if (cursor === undefined) return { begin: from, shown: 0 }
-  const [, micros, shown] = /^(\d{16})_(\d{1,9})$/.exec(cursor) ?? []
+  const [, micros, shown] = /^(\d{16})_(\d{9})$/.exec(cursor) ?? []
   if (micros === undefined)
     throw problem.badRequest('page_cursor is not a cursor of this list', 'page_cursor')
   return { begin: momentOfMicros(Number(micros)), shown: Number(shown) }
@@ -152,7 +152,7 @@ export function report<Q extends TProperties, Line extends TProperties>(
       const last = microsOfLine(page.at(-1)!)
       const ofLast = page.filter((line) => microsOfLine(line) === last).length
       const count = ofLast + (last === begin.micros ? skipped : 0)
-      return { ...answer, next_page_cursor: `${last}_${count}` } as never
+      return { ...answer, next_page_cursor: `${last}_${String(count).padStart(9, '0')}` } as never
     },
     forms: {
       async 'text/csv'(request) {
