@@ -51,8 +51,8 @@ const FIGURES: Record<string, [is: number, most: number]> = {
   'src/money': [sourceUnder('src/money/'), 10_821],
   'src/networks': [sourceUnder('src/networks/'), 3_441],
   'src/program': [sourceUnder('src/program/'), 2_421],
-  'src/rails': [sourceUnder('src/rails/'), 10_414],
-  'src/resources': [sourceUnder('src/resources/'), 14_850],
+  'src/rails': [sourceUnder('src/rails/'), 10_417],
+  'src/resources': [sourceUnder('src/resources/'), 14_847],
   'src/upkeep': [sourceUnder('src/upkeep/'), 1_435],
   // The aim is 2,500.
   'the books': [
@@ -66,7 +66,7 @@ const FIGURES: Record<string, [is: number, most: number]> = {
   console: [sourceUnder('console/'), 10_747],
   client: [sourceUnder('client/'), 1_199],
   bench: [sourceUnder('bench/'), 1_592],
-  tests: [sum(tests), 96_889],
+  tests: [sum(tests), 96_907],
   'words in Markdown': [pages.reduce((words, page) => words + page.words, 0), 61_702],
   'longest page, measurements apart': [
     Math.max(...pages.filter(({ file }) => file !== MEASUREMENTS).map(({ words }) => words)),

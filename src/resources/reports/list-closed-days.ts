@@ -20,7 +20,7 @@ export const listClosedDays = report({
   query: PERIOD,
   line: LINE,
   numbers: [],
-  async read({ db, time: { from, to } }) {
+  async read({ book: { db }, time: { from, to } }) {
     const { rows } = await db.query<Line>(
       `
       select day::text, closed_at, digest

@@ -25,7 +25,7 @@ export const listRecordedWires = report({
   query: PERIOD,
   line: LINE,
   numbers: ['amount'],
-  async read({ db, time: { from, to } }) {
+  async read({ book: { db }, time: { from, to } }) {
     const lines = pagesOf<Line & { place: string }>(PAGE, async (last) => {
       const { rows } = await db.query<Line & { place: string }>(
         `

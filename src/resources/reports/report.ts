@@ -69,8 +69,6 @@ export interface AskedReport<Query = Record<string, unknown>> {
   begin: Moment
   /** How many lines of `begin` earlier pages had. */
   shown: number
-  /** The records that belong to no customer. */
-  db: Database
 }
 
 /**
@@ -86,7 +84,7 @@ async function askedOf({ db, customerId, scopes, query }: Asking): Promise<Asked
     ? { db: forEverybody(forAll(db)), customerId: named }
     : { db: forEverybody(db), customerId }
   const time = await finalPeriod(book, query)
-  return { book, time, query, db: forAll(db), ...placeIn(query.page_cursor as string | undefined, time.from) }
+  return { book, time, query, ...placeIn(query.page_cursor as string | undefined, time.from) }
 }
 
 /** Reads a cursor: the time of the last line of a page, and how many lines of that time were shown. Throws bad-request. */
