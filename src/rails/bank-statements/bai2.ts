@@ -50,6 +50,7 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
       // Groups of type, amount, count and funds type, between which a field may be empty.
       for (let first = 2; first < fields.length;) {
         const [type, amount, , ...funds] = fields.slice(first, first + 5)
+        if (type === '015' && balances.has(type)) refuse(`account ${shown(account)} has two closing balances`)
         if (type && amount) balances.set(type, minorIn(amount))
         if (type && amount) add(minorIn(amount))
         first += type ? 3 + fundsFields(funds) : 1

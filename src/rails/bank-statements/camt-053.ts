@@ -10,6 +10,7 @@ const ROOT = /^Document urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.0[2-8]$/
 const [ELEMENTS_MAX, DEPTH_MAX, ATTRIBUTES_MAX] = [200_000, 32, 32]
 const CODES = ['Cd', 'Fmly/Cd', 'Fmly/SubFmlyCd'].map((path) => `BkTxCd/Domn/${path}`)
 const REMITTANCE = ['RmtInf/Ustrd', 'RmtInf/Strd/CdtrRefInf/Ref', 'RmtInf/Strd/AddtlRmtInf']
+const RETURNED = ['RRTN', 'RPCR']
 const TEXTS = [...REMITTANCE, 'AddtlTxInf', 'AddtlNtryInf', 'Refs/UETR', 'Refs/ClrSysRef']
 type Element = { name: string; currency?: string | undefined; text: string; children: Element[] }
 
@@ -99,12 +100,13 @@ function linesOf(element: Element): BankLine[] {
     return own.some(isOurs) ? signedOf([part, ...entry], own) : []
   })
   const sum = amounts.reduce((total, amount) => total + amount, 0n)
+  const count = textAt([element], 'NtryDtls/Btch/NbOfTxs')
   const isBatch = parts.length > 1 && parts.length === amounts.length && sum === whole
   return (isBatch ? parts.map((part) => [part]) : [parts]).map((group, index) => {
     const [elements, only] = [[...group, ...entry], group.length === 1 ? group : []]
     const [own, shared] = [textAt(only, 'Refs/AcctSvcrRef'), textAt(entry, 'AcctSvcrRef')]
     const numbered = shared && isBatch ? `${shared}/${index + 1}` : shared
-    const texts = allAt(elements, ...TEXTS).map(({ text }) => text)
+    const texts = allAt(isBatch ? group : elements, ...TEXTS).map(({ text }) => text)
     const codes = CODES.map((path) => textAt(elements, path))
     return {
       date: textAt(entry, 'BookgDt/*', 'ValDt/*'),
@@ -114,7 +116,11 @@ function linesOf(element: Element): BankLine[] {
       text: texts.join(' '),
       code: codes.some(Boolean) ? codes.join('/') : textAt(elements, 'BkTxCd/Prtry/Cd'),
       is_reversal: ['true', '1'].includes(textAt(entry, 'RvslInd')),
-      is_return: ['RRTN', 'RPCR'].includes(codes[2]!) || allAt(group, 'RtrInf').length > 0,
+      is_return:
+        allAt(elements, CODES[2]!).some(({ text }) => RETURNED.includes(text)) ||
+        allAt(group, 'RtrInf').length > 0,
+      is_single:
+        parts.length < 2 && (amounts.length === 0 || sum === whole) && (count === '' || count === '1'),
     }
   })
 }

@@ -54,13 +54,21 @@ export async function importStatements(matching: Matching, statements: BankState
   const stored = await storeStatements(matching.db, statements, matching)
   const matched = await markRecorded(matching)
   // The lines of this file, not those of the database: whoever writes there must not credit anybody.
-  const lines = exact ? stored.flatMap(({ recent }) => recent) : []
+  // None of a file in which the bank takes back lines of its own: they may be of these.
+  const isReversed = statements.some(({ lines }) => lines.some(({ is_reversal }) => is_reversal))
+  const lines = exact && !isReversed ? stored.flatMap(({ recent }) => recent) : []
   for (let start = 0; start < lines.length; start += TOGETHER_MAX)
-    for (const line of await withProposals(matching.db, lines.slice(start, start + TOGETHER_MAX))) {
-      const [candidate] = line.candidates
-      if (line.state !== 'PROPOSED' || !candidate?.isExact) continue
+    for (const { state, ...own } of await withProposals(
+      matching.db,
+      lines.slice(start, start + TOGETHER_MAX),
+    )) {
+      if (state !== 'PROPOSED' || !own.candidates[0]?.isExact) continue
+      // Again: a person may have recorded it meanwhile.
+      const [line] = await withProposals(matching.db, [own])
+      const [candidate] = line!.candidates
+      if (line!.state !== 'PROPOSED' || !candidate?.isExact) continue
       try {
-        matched.push(await matchLine(matching, line, candidate.is, 'EXACT'))
+        matched.push(await matchLine(matching, own, candidate.is, 'EXACT'))
       } catch (error) {
         // Screening, a policy or another operator has stopped it: it waits for a person.
         if (!(error instanceof Refusal || error instanceof Problem)) throw error

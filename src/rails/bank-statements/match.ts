@@ -1,6 +1,7 @@
 import type { Database, Queryable } from '../../db/database.ts'
 import { grouped } from '../../db/rows.ts'
 import { listOpenWires } from '../wires/outgoing-wires.ts'
+import { pendingAmong } from '../wires/pending-wires.ts'
 import { memosAmong } from '../wires/record-wires.ts'
 import type { StoredLine } from './store.ts'
 
@@ -20,8 +21,8 @@ export type ReadLine = StoredLine &
   Partial<Record<'transfer_id' | 'matched_by', string> & { kind: Candidate['kind']; rule: Rule }>
 export type Rule = 'PERSON' | 'EXACT' | 'REFERENCE'
 
-/** Most names that a text may have. One with more names nothing. */
-const NAMES_MAX = 500
+/** Most names that a text may have, and its longest. One with more names nothing. */
+const [NAMES_MAX, TEXT_LENGTH_MAX] = [500, 4_000]
 /** Most candidates of a line that an answer has. */
 const CANDIDATES_MAX = 20
 /** Whole words that together have so many letters and digits: banks break and space what they are given. */
@@ -37,6 +38,7 @@ export const plainOf = (text: string): string => text.toUpperCase().replace(/[^A
 /** What the text of a line may name: a memo, a transfer or a bank's reference. */
 function namesIn({ text, customer_reference = '' }: StoredLine): Set<string> {
   const all = `${text} ${customer_reference}`.toUpperCase()
+  if (all.length > TEXT_LENGTH_MAX) return new Set()
   const joined = [...all.matchAll(MEMO), ...all.matchAll(TRANSFER_ID)].map(([, words]) => plainOf(words!))
   const names = new Set([...joined, ...all.split(/\s+/), ...all.split(/[^A-Z0-9]+/)])
   return names.size > NAMES_MAX ? new Set() : names
@@ -44,9 +46,11 @@ function namesIn({ text, customer_reference = '' }: StoredLine): Set<string> {
 
 /** `name`: what a line may name besides what it is. Memo and payee of a wire that left are the customer's words, and no name. */
 type Target = Pick<Candidate, 'kind' | 'is'> & { amount?: string; name?: string | null }
-type Wire = Target & { bank_reference: string; amount: string; is_done: boolean; is_returnable: boolean }
+type Wire = Target &
+  Record<'bank_reference' | 'amount', string> &
+  Record<'is_sent_back' | 'is_done' | 'is_returnable', boolean>
 
-/** What lines may be, and the wires that have their references. `is_done`: it is a line, or was sent back. */
+/** What lines may be, and the wires that have their references. `is_done`: it is a line. */
 async function readKnown(db: Queryable, lines: readonly StoredLine[]) {
   const names = lines.flatMap((line) => [...namesIn(line)])
   const words = names.filter(({ length }) => length === MEMO_LENGTH)
@@ -54,21 +58,24 @@ async function readKnown(db: Queryable, lines: readonly StoredLine[]) {
     `select 'RECORDED' as kind, w.transfer_id as is, w.bank_reference,
             trim_scale(case w.direction when 'OUT' then -w.amount else w.amount end) as amount,
             case w.direction when 'OUT' then w.bank_reference else w.memo_id end as name,
-            w.kind = 'SENT_BACK' or exists (select from bank_matches m where m.transfer_id = w.transfer_id) as is_done,
+            w.kind = 'SENT_BACK' as is_sent_back, exists (select from bank_matches m where m.transfer_id = w.transfer_id) as is_done,
             w.kind = 'SENT' and not exists (select from bank_wires r where r.returned_transfer_id = w.transfer_id) as is_returnable
      from bank_wires w
      where w.asset = 'USD'
-       and (w.bank_reference = any ($1) or w.memo_id = any ($1) or w.kind = 'SENT' and -w.amount = any ($2::numeric[]))
+       and (w.bank_reference = any ($1) or w.memo_id = any ($1)
+            or case w.direction when 'OUT' then -w.amount else w.amount end = any ($2::numeric[]))
      order by w.recorded_at`,
     [[...names, ...lines.map(({ bank_reference }) => bank_reference)], lines.map(({ amount }) => amount)],
   )
   const open = lines.some(isOut) ? await listOpenWires(db) : []
   const taken = open.filter(({ state }) => state === 'TAKEN')
   const memos = await memosAmong(db, words)
+  const pending = await pendingAmong(db, memos)
   const targets: Target[] = [
     ...memos.map((is) => ({ kind: 'DEPOSIT', is }) as const),
     ...taken.map((wire) => ({ kind: 'SENT', is: wire.transfer_id, amount: `-${wire.amount}` }) as const),
     ...wires.filter(({ is_done }) => !is_done),
+    ...pending.map((wire) => ({ kind: 'RECORDED', is: wire.transfer_id, name: wire.memo_id }) as const),
     ...wires.filter((wire) => wire.is_returnable).map((wire) => ({ ...wire, kind: 'RETURN' }) as const),
   ]
   return { wires, targets }
@@ -78,17 +85,24 @@ type Known = Awaited<ReturnType<typeof readKnown>>
 function candidatesOf(line: ReadLine, { wires, targets }: Known): Candidate[] {
   if (line.kind !== undefined) return [{ kind: line.kind, is: line.transfer_id! }]
   const own = wires.find((wire) => wire.bank_reference === line.bank_reference && isOut(wire) === isOut(line))
-  if (own !== undefined) return own.is_done ? [] : [{ kind: 'RECORDED', is: own.is }]
+  if (own !== undefined) return own.is_done || own.is_sent_back ? [] : [{ kind: 'RECORDED', is: own.is }]
   const names = namesIn(line)
   const isBack = line.is_return || line.is_reversal
   const isAny = (kind: Candidate['kind']) => !isOut(line) && kind === (isBack ? 'RETURN' : 'DEPOSIT')
-  // A person may have recorded a deposit with another of its references: to credit it again needs a person.
   const isEqual = ({ kind, amount }: Target) => !isBack && kind !== 'RETURN' && amount === line.amount
+  const isNamed = ({ is, name }: Target) => names.has(plainOf(is)) || (name != null && names.has(name))
   const fitting = targets.filter((target) => isAny(target.kind) || isEqual(target))
-  const named = fitting.filter(({ is, name }) => names.has(plainOf(is)) || (name && names.has(name)))
-  const found = named.length > 0 || !isOut(line) ? named : fitting
-  const isExact = (kind: Candidate['kind']) => found === named && (kind === 'DEPOSIT' || kind === 'SENT')
-  return found.map(({ kind, is }) => ({ kind, is, isExact: isExact(kind) }))
+  const named = fitting.filter(isNamed)
+  // A person may have recorded what arrived with another of its references, also as what came back: to credit it again needs
+  // a person.
+  const isRecorded = (target: Target) =>
+    target.kind === 'RECORDED' && target.amount?.[0] !== '-' && (isEqual(target) || isNamed(target))
+  const others = named.some(({ kind }) => kind === 'DEPOSIT') ? targets.filter(isRecorded) : []
+  const found = isOut(line) && named.length === 0 ? fitting : [...new Set([...named, ...others])]
+  // A wire's memo is its customer's word, and may have the id of another wire.
+  const isExact = ({ kind }: Target) =>
+    kind === 'DEPOSIT' || (kind === 'SENT' && named.length === 1 && fitting.length === 1)
+  return found.map((target) => ({ kind: target.kind, is: target.is, isExact: isExact(target) }))
 }
 
 /** The lines with what each is or may be. A transfer for which two of them are candidates is ambiguous. */

@@ -25,6 +25,8 @@ export interface BankLine {
   is_reversal: boolean
   /** The bank says that a payment came back. Never derived from the text. */
   is_return: boolean
+  /** By markup one payment alone, whose text is of nobody else. */
+  is_single?: boolean
 }
 
 export interface BankStatement extends Record<'account' | 'currency' | 'id', string> {
@@ -105,7 +107,7 @@ function plainText(text = ''): string {
 /** A calendar date, YYYY-MM-DD, also with a time, or YYMMDD of this century. Throws a Refusal for any other text. */
 export function dateIn(text = ''): string {
   const date = text.replace(/^(\d\d)(\d\d)(\d\d)$/, '20$1-$2-$3').slice(0, 10)
-  return IsDate(date) ? date : refuse(`${shown(text)} is no date`)
+  return IsDate(date) && /^[12]/.test(date) ? date : refuse(`${shown(text)} is no date`)
 }
 
 function requireAsset(currency: string): void {

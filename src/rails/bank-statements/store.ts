@@ -88,6 +88,8 @@ async function storeStatement(tx: Transaction, statement: BankStatement, { opera
   const position = (last?.position ?? 0) + 1
   const lines = storedLines(statement, position, content_hash)
   const { text: imported_at } = await readClock(tx)
+  if (statement.date > imported_at && !isWithinDays(statement.date, imported_at))
+    refuse(`statement ${shown(statement.id)} is of ${statement.date}, which is to come`)
   const made = { position, statement_id: statement.id, content_hash, imported_by: operator, imported_at }
   await tx.query(
     'insert into bank_statements select * from json_populate_record(null::bank_statements, $1)',
@@ -99,7 +101,5 @@ async function storeStatement(tx: Transaction, statement: BankStatement, { opera
   ])
   const record = audited(origin, 'bank_statement.import', String(position), { after: { content_hash } })
   await recordNow(tx, PLATFORM_ID, record)
-  // Only there does markup separate a stranger's text from the bank's: in the other formats a break of the line does.
-  const isMarkup = statement.format === 'CAMT_053'
-  return { item, recent: lines.filter(({ date }) => isMarkup && isWithinDays(date, imported_at)) }
+  return { item, recent: lines.filter(({ date, is_single }) => is_single && isWithinDays(date, imported_at)) }
 }

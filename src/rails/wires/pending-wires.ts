@@ -55,6 +55,16 @@ export async function findPendingWire(
   return rows[0]
 }
 
+/** The PENDING wires with these memos. */
+export async function pendingAmong(db: Queryable, memos: readonly string[]) {
+  const { rows } = await db.query<Pick<PendingWire, 'transfer_id' | 'memo_id'>>(
+    `select transfer_id, address as memo_id from seen_deposits
+     where network = 'WIRE' and state = 'PENDING' and address = any ($1)`,
+    [memos],
+  )
+  return rows
+}
+
 /** A wire that is not credited yet, without its platform account. */
 export type AnnouncedWire = Omit<Deposit, 'arrivedAt' | 'seenAs' | 'type'>
 

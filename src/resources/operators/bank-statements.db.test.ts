@@ -270,6 +270,56 @@ describe('what strangers write', () => {
     expect(await balance(profile)).toBe('0')
   })
 
+  test('the rule leaves to people what may be recorded already, taken back, or of several payments', async () => {
+    isExact = true
+    const isLeft = async (
+      money: bigint,
+      {
+        before = async () => {},
+        write = camtOf,
+        more = [],
+      }: {
+        before?: (memo: string) => Promise<unknown>
+        write?: typeof camtOf
+        more?: BankLine[]
+      },
+    ) => {
+      const profile = await newProfile(customer)
+      const memo = await newMemo(profile)
+      await before(memo)
+      const had = await balance(profile)
+      const own = line(money, memo, { date: today })
+      expect((await imported([own, ...more], write)).matched).toEqual([])
+      expect(await balance(profile)).toBe(had)
+    }
+    const within = (from: string, to: string) => (statements: readonly BankStatement[]) =>
+      camtOf(statements).replace(from, to)
+    await isLeft(98_001n, {
+      before: (memo) =>
+        operator('POST', '/v2/operators/wires/deposits', { memo, amount: '987.65', bank_reference: 'GROSS' }),
+    })
+    await isLeft(5511n, {
+      before: (memo) =>
+        service.db.query(
+          `insert into bank_wires (asset, direction, bank_reference, kind, amount, transfer_id, memo_id, recorded_by, recorded_at)
+           values ('USD', 'IN', 'TYPED', 'SENT_BACK', 55.11, gen_random_uuid(), $1, 'x', now())`,
+          [memo],
+        ),
+    })
+    await isLeft(77n, { more: [line(-77n, '', { date: today, is_reversal: true })] })
+    await isLeft(310n, {
+      write: within('</NtryDtls>', '<TxDtls><AddtlTxInf>x</AddtlTxInf></TxDtls></NtryDtls>'),
+    })
+    await isLeft(311n, { write: within('<NtryDtls>', '<NtryDtls><Btch><NbOfTxs>3</NbOfTxs></Btch>') })
+    await isLeft(312n, {
+      write: within(
+        '<TxDtls>',
+        '<TxDtls><BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>RRTN</SubFmlyCd></Fmly></Domn></BkTxCd>',
+      ),
+    })
+    isExact = false
+  })
+
   test('a reference that the bank uses again credits nobody a second time, and hides no line', async () => {
     const profile = await newProfile(customer)
     const memo = await newMemo(profile)

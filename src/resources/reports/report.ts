@@ -154,7 +154,8 @@ export function report<Q extends TProperties, Line extends TProperties>(
     },
     forms: {
       async 'text/csv'(request) {
-        const asked = await askedOf(request as Asking)
+        const all = { ...(request as Asking).query, page_cursor: undefined }
+        const asked = await askedOf({ ...(request as Asking), query: all })
         // Balances mean little without their time.
         const columns = [...('at' in query ? ['from', 'to'] : []), ...Object.keys(line)]
         return csvIn(columns, during(asked.time, (await read(asked)).lines), numbers)
