@@ -74,6 +74,9 @@ const OF_A_MOVED_CLOCK = ['src/db/sandbox-clock.ts advanceIn']
 
 /** Functions whose statements look for a customer, so that a cluster asks all its nodes. */
 const OF_ALL_CUSTOMERS = [
+  'src/money/books/read-entries.ts selectEntries',
+  'src/money/books/sums.ts readProfileSums',
+  'src/money/books/sums.ts readSums',
   'src/money/records/transfer-owner.ts findOwner',
   'src/rails/payouts/found-withdrawals.ts findPayee',
 ]

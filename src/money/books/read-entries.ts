@@ -78,13 +78,15 @@ async function selectEntries(
     `
     select e.created_at, e.customer_id, e.transfer_id, e.event, e.position, e.account, e.profile_id, e.asset,
            trim_scale(e.amount) as amount, trim_scale(e.balance_after) as balance, t.type, t.ref_id, t.memo,
-           case when $7 then (
-             select coalesce(array_agg(distinct o.account) filter (where o.account <> e.account), array[e.account])
-             from entries o
-             where o.customer_id = e.customer_id and o.transfer_id = e.transfer_id and o.event = e.event and o.asset = e.asset
-           ) end as counter_accounts
+           e.counter_accounts
     from (
-      select * from entries
+      select i.*,
+             case when $7 then (
+               select coalesce(array_agg(distinct o.account) filter (where o.account <> i.account), array[i.account])
+               from entries o
+               where o.customer_id = i.customer_id and o.transfer_id = i.transfer_id and o.event = i.event and o.asset = i.asset
+             ) end as counter_accounts
+      from entries i
       where created_at >= $1 and created_at < $2
         and ($3::uuid is null or customer_id = $3)
         and ($4::text is null or account = $4)

@@ -102,19 +102,20 @@ const balanceBefore = (time: string) => `
       order by e.created_at desc, e.version desc
       limit 1
     ) end`
-// The offset keeps the planner from looking each balance up again where it is compared.
+const sumWithin = (sum: string) => `
+    coalesce((select ${sum} from entries e where ${OF_BALANCE} and e.created_at >= $4 and e.created_at < $5), 0)`
+// Each look-up is a subquery of its own on a table: a cluster takes no other form.
 const SELECT_PROFILES = `
-  select b.customer_id, b.profile_id, b.asset, trim_scale(coalesce(had.opening, 0)) as opening,
-         trim_scale(moved.debit) as debit, trim_scale(moved.credit) as credit, trim_scale(had.closing) as closing
-  from balances b
-  cross join lateral (
-    select ${balanceBefore('$4')} as opening, ${balanceBefore('$5')} as closing offset 0
-  ) had
-  cross join lateral (
-    select ${SUMS} from entries e where ${OF_BALANCE} and e.created_at >= $4 and e.created_at < $5
-  ) moved
-  where ($1::uuid is null or b.customer_id = $1) and ($2::uuid is null or b.profile_id = $2)
-    and ($3::text is null or b.asset = $3) and had.closing is not null
-    and (b.customer_id, b.profile_id, b.asset) > ($6::uuid, $7::uuid, $8::text)
-  order by b.customer_id, b.profile_id, b.asset
+  select customer_id, profile_id, asset, trim_scale(coalesce(opening, 0)) as opening, trim_scale(debit) as debit,
+         trim_scale(credit) as credit, trim_scale(closing) as closing
+  from (
+    select b.customer_id, b.profile_id, b.asset, ${balanceBefore('$4')} as opening, ${balanceBefore('$5')} as closing,
+           ${sumWithin('-sum(amount) filter (where amount < 0)')} as debit,
+           ${sumWithin('sum(amount) filter (where amount > 0)')} as credit
+    from balances b
+    where ($1::uuid is null or b.customer_id = $1) and ($2::uuid is null or b.profile_id = $2)
+      and ($3::text is null or b.asset = $3) and (b.customer_id, b.profile_id, b.asset) > ($6::uuid, $7::uuid, $8::text)
+  ) of_profile
+  where closing is not null
+  order by customer_id, profile_id, asset
   limit ${PAGE}`
