@@ -24,7 +24,7 @@ export default defineConfig({
     // Only what hangs is ended: a machine may be busy with other work.
     testTimeout: 900_000,
     hookTimeout: 900_000,
-    setupFiles: 'test/patience.ts',
+    setupFiles: ['test/patience.ts', 'test/left-behind.ts'],
     // In CI what fails is run once more, and the report says so: machines there may stand still for seconds, and some
     // tests hold the program to its times. Seeds stay the same, so that a property that failed fails again.
     retry: process.env.CI === undefined ? 0 : 1,

@@ -1,4 +1,4 @@
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import type { Database, Transaction } from '../src/db/database.ts'
 import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
 import { partOf, placesOf, SEED } from './seed.ts'
@@ -116,19 +116,20 @@ export async function dieAtEachStep(
 /** The worker may die at each request to the node, too. */
 export async function failing(failures: Failures, work: () => Promise<void>): Promise<void> {
   const real = globalThis.fetch
+  // No spy: between two files, Vitest puts back what each spy replaced, and here that may be another test's function.
   let inside = true
-  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation((...request) => {
+  globalThis.fetch = (...request) => {
     const send = () => real(...request)
     return inside
       ? failures.around(send, () => {
           throw new Error('the worker died here')
         })
       : send()
-  })
+  }
   try {
     await work()
   } finally {
     inside = false
-    spy.mockRestore()
+    globalThis.fetch = real
   }
 }

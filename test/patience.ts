@@ -8,12 +8,14 @@ import { expect, vi } from 'vitest'
 
 const BUSY = 20
 const DEFAULT_MS = 1_000
+/** Shorter than what ends a test, so that a wait says which state was not reached. */
+const LIMIT_MS_MAX = 600_000
 
 type Limit = number | { timeout?: number; interval?: number } | undefined
 
 const patient = (limit: Limit) => {
   const { timeout = DEFAULT_MS, ...rest } = typeof limit === 'number' ? { timeout: limit } : (limit ?? {})
-  return { ...rest, timeout: timeout * BUSY }
+  return { ...rest, timeout: Math.min(timeout * BUSY, LIMIT_MS_MAX) }
 }
 
 interface Patched {
