@@ -41,10 +41,10 @@ export function onEvents(listener: Listener): () => void {
 async function run(): Promise<void> {
   running = true
   let failures = 0
-  for (let isFirst = true; listeners.size > 0 && session.value !== undefined; isFirst = false) {
+  while (listeners.size > 0 && session.value !== undefined) {
     if (document.hidden) await shown()
     const began = Date.now()
-    const again = await follow(isFirst).catch(() => true)
+    const again = await follow().catch(() => true)
     live.value = false
     if (!again) break
     if (document.hidden) continue
@@ -58,7 +58,7 @@ const shown = (): Promise<void> =>
   new Promise((resolve) => document.addEventListener('visibilitychange', () => resolve(), { once: true }))
 
 /** Reads one connection to its end. False: another attempt is useless, as without the scope. */
-async function follow(isFirst: boolean): Promise<boolean> {
+async function follow(): Promise<boolean> {
   const control = new AbortController()
   if (followed !== customer.peek()) {
     followed = customer.peek()
@@ -80,8 +80,8 @@ async function follow(isFirst: boolean): Promise<boolean> {
     }
     if (!answer.ok || answer.body === null) return answer.status >= 500 || answer.status === 429
     live.value = true
-    // After a break without an earlier event, there is no event to go on from.
-    if (!isFirst && lastId === '') for (const listener of listeners) listener(undefined)
+    // Without an earlier event, there is no event to go on from: what the page has read may be from before the stream.
+    if (lastId === '') for (const listener of listeners) listener(undefined)
     let text = ''
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
     for (;;) {

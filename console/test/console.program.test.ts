@@ -595,6 +595,11 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
   test('an orchestration that failed shows its way, and opens the step that failed', async () => {
     const call = await remoteCaller(bursar.address, demo)
     const profile = { profile_id: demo.profile_id }
+    let open!: () => void
+    const opened = new Promise<void>((resolve) => (open = resolve))
+    await started.context.route('**/v2/events/stream', (route) => opened.then(() => route.continue()))
+    const { page, complaints } = await at('orchestrations')
+    await page.locator('tbody a').first().waitFor()
     const { body: run } = await call('POST', '/v2/orchestration/orchestrations', {
       ref_id: 'console-fails',
       ...profile,
@@ -606,8 +611,11 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
         crypto: { network: 'ETHEREUM', address: magicAddress('ETHEREUM', 'TRAVEL_RULE_REJECTED') },
       },
     })
-    const { page, complaints } = await at(`orchestrations/${String(run.id)}`)
-    // No reload: the simulated network refuses it, and the page shows it.
+    const path = `orchestrations/${String(run.id)}`
+    await expect.poll(async () => (await call('GET', `/v2/orchestration/${path}`)).body.status).toBe('FAILED')
+    // No reload: what happened before the page's stream of events was open is shown, too.
+    open()
+    await page.locator(`a[href$="${path}"]`).first().click()
     await page.locator('.figure .status', { hasText: 'FAILED' }).waitFor()
     const steps = page.locator('.steps > li > details')
     await page.locator('.steps > li:last-child > details[open]').waitFor()

@@ -9,6 +9,7 @@ import { forCustomer } from '../../db/parts.ts'
 import { firstIdAt, UUID } from '../../db/ids.ts'
 import { readHorizon } from '../../db/horizon.ts'
 import { hookOf, type Authenticate, type CallerStanding, type Verified } from '../../http/authenticate.ts'
+import { requireHorizon } from '../../http/require-horizon.ts'
 import { EVENT_COLUMNS, eventToWire, type EventRow } from '../../money/records/event.ts'
 
 /**
@@ -31,6 +32,8 @@ const BEAT_MS = 15_000
 const OF_CUSTOMER_MAX = 20
 const STREAMS_MAX = 500
 
+const NOT_AVAILABLE = (reason: string) => `a stream can begin at no moment: ${reason}`
+
 interface StreamOptions {
   db: Database
   log: Logger
@@ -42,8 +45,8 @@ interface StreamOptions {
 interface Stream {
   caller: Verified
   response: ServerResponse
-  /** The id of the last event that was sent, or the horizon at which the stream began. */
-  after: string | undefined
+  /** The id of the last event that was sent, or the horizon before the stream was open. */
+  after: string
   /** When something was last sent, in milliseconds of the process. */
   sentAt: number
   /** When the look began that last read its events. */
@@ -68,7 +71,10 @@ export function streamEvents(app: FastifyInstance, options: StreamOptions): void
       if (after !== undefined && !(typeof after === 'string' && UUID.test(after)))
         throw problem.badRequest('Last-Event-ID: must be the id of an event')
       const { customerId } = request.caller
-      if (after !== undefined) await requireRecent(forCustomer(options.db, customerId), customerId, after)
+      const db = forCustomer(options.db, customerId)
+      if (after !== undefined) await requireRecent(db, customerId, after)
+      // Before the client hears that the stream is open: whatever happens from then on is in it.
+      const begin = after?.toLowerCase() ?? firstIdAt((await requireHorizon(db, NOT_AVAILABLE)).micros)
       // The client has disconnected meanwhile.
       if (reply.raw.destroyed) return
       streams.requirePlace(customerId)
@@ -82,7 +88,7 @@ export function streamEvents(app: FastifyInstance, options: StreamOptions): void
       })
       reply.raw.write(': open\n\n')
       // The verification of the token has set the caller.
-      streams.add(request.caller as Verified, reply.raw, after)
+      streams.add(request.caller as Verified, reply.raw, begin)
     },
   )
 }
@@ -137,12 +143,9 @@ class Streams {
     this.#end(most![0]!)
   }
 
-  add(caller: Verified, response: ServerResponse, after: string | undefined): void {
+  add(caller: Verified, response: ServerResponse, after: string): void {
     const now = performance.now()
-    const stream = {
-      ...{ caller, response, after: after?.toLowerCase() },
-      ...{ sentAt: now, lookedAt: -Infinity, isBehind: false },
-    }
+    const stream = { caller, response, after, sentAt: now, lookedAt: -Infinity, isBehind: false }
     this.#open.add(stream)
     response.once('close', () => this.#open.delete(stream))
     if (this.#timer === undefined) this.#lookLater()
@@ -194,8 +197,6 @@ class Streams {
       const db = forCustomer(this.#options.db, customerId)
       const horizon = horizons.get(db) ?? firstIdAt((await readHorizon(db)).micros)
       horizons.set(db, horizon)
-      // A stream without a last event begins now.
-      stream.after ??= horizon
       stream.lookedAt = began
       await this.#sendPage(db, stream, horizon)
     }
