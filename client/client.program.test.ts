@@ -647,6 +647,7 @@ describe('pages', () => {
       '/v2/profiles': { query: { limit: 1 } },
       '/v2/profiles/{id}/balances': { path: { id: customer.profile_id } },
       '/v2/profiles/{id}/entries': { path: { id: customer.profile_id }, query: { limit: 1 } },
+      '/v2/profiles/{id}/statement': { path: { id: customer.profile_id } },
       '/v2/profiles/{id}/liability-proof': { path: { id: customer.profile_id } },
       '/v2/reports/accounts': {},
       '/v2/reports/activity': {},

@@ -9,7 +9,7 @@ import { reportPeriod } from '../resources/reports/report.ts'
 import { getTrialBalance, listAccountsOfPlatform } from '../resources/reports/trial-balance.ts'
 import { COMMON, uuid } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
-import { group, type Operate } from './define.ts'
+import { group } from './define.ts'
 import { printPart } from './output.ts'
 import { tableOf } from './table.ts'
 
@@ -36,19 +36,14 @@ const COLUMNS: [operation: Operation, columns: string][] = [
   [listClosedDays, 'day closed_at digest'],
 ]
 
-interface Answer {
-  from: string
-  to: string
-  items: Record<string, string>[]
-  sums?: Record<string, string>[]
-  next_page_cursor?: string
-}
+type Line = Record<string, string>
+type Answer = { from: string; to: string; items: Line[]; sums?: Line[]; next_page_cursor?: string }
 
 /** A report as a command: its name, and the parameters of its operation as options. */
 function usageOf({ url, query }: Operation): string {
   const options = Object.keys(WORDS).filter((flags) => {
-    const name = flags.replace(/^--| <.*$/g, '').replace(/^(customer|profile)$/, '$1_id')
-    return Object.hasOwn(query!.properties, name) || name === 'csv'
+    const name = /\w+/.exec(flags)![0]
+    return name === 'csv' || name in query!.properties || `${name}_id` in query!.properties
   })
   return [url.split('/').at(-1), ...options.map((flags) => `[${flags}]`)].join(' ')
 }
@@ -63,20 +58,16 @@ export function reportCommands(program: Command): void {
       async run({ operate }, { profile, customer, csv, ...given }: Record<string, unknown>) {
         const asked = { ...given, profile_id: profile, customer_id: customer }
         if (csv === undefined) return (await operate(operation, asked)) as Answer
-        await printFile(operate, operation, asked)
+        const run = operation.forms!['text/csv']!
+        for await (const part of await operate({ ...operation, run }, asked)) await printPart(part)
         return undefined
       },
       says({ from, to, items, sums = [], next_page_cursor }) {
-        const rows: Record<string, string>[] = [...items, ...sums.map((sum) => ({ ...sum, account: 'all' }))]
+        const rows: Line[] = [...items, ...sums.map((sum) => ({ ...sum, account: 'all' }))]
         const more = next_page_cursor === undefined ? '' : '\nThere are more: --csv prints all.'
         return `From ${from} to before ${to}\n${tableOf(rows, columns.split(' '), undefined)}${more}`
       },
     })
-}
-
-async function printFile(operate: Operate, operation: Operation, asked: object) {
-  const run = operation.forms!['text/csv'] as () => Promise<AsyncIterable<string>>
-  for await (const part of await operate({ ...operation, run }, asked)) await printPart(part)
 }
 
 /** The books for programs by other people, which compute every balance again. */

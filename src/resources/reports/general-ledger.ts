@@ -8,51 +8,31 @@ import { readEntries } from '../../money/books/read-entries.ts'
 import { readSums } from '../../money/books/sums.ts'
 import { Figure, OF_CUSTOMER, PERIOD, report, type AskedReport } from './report.ts'
 
-const LINE = {
-  created_at: Timestamp('When it was posted.'),
-  transfer_id: Uuid('The transfer, sweep or acknowledged transaction that it belongs to.'),
-  event: Type.String({ description: 'CREATED, SETTLED, REFUNDED or SWEPT.' }),
-  position: Type.Integer({ description: 'Its place within the event.' }),
-  type: Type.Optional(Type.String({ description: 'The type of the transfer.' })),
-  ref_id: Type.Optional(Type.String({ description: 'The ref_id of the transfer.' })),
-  account: Type.String({ description: 'The account.' }),
-  name: Type.String({ description: 'The account in words.' }),
-  customer_id: Uuid('The customer, or the platform.'),
-  profile_id: Type.Optional(Uuid('The profile, on a profile.')),
-  asset: AssetSymbol,
-  amount: Figure('Negative: taken from the account.'),
-  balance: Figure(
-    'Of the account in the asset after it: of the profile, where the report is of one profile.',
-  ),
-  counter_accounts: Type.Array(Type.String(), {
-    description: 'The other accounts of the same event in the asset.',
-  }),
-}
-
 type Asked = AskedReport<{ account?: string; asset?: string; profile_id?: string }>
 
 /** The entries with the running balance of their account, as they are posted. */
-async function* linesOf({ book, time, begin: from, query }: Asked) {
-  const { account, asset, profile_id: profileId } = query
+async function* linesOf({ book, time, query: { account, asset, profile_id: profileId } }: Asked) {
   const balances = new Map<string, bigint>()
-  const minorOf = (amount: string, of: string) => parseStoredAmount(amount, decimalsOf(of))
+  const addTo = (of: { account: string; asset: string }, amount: string) => {
+    const [key, decimals] = [`${of.asset} ${of.account}`, decimalsOf(of.asset)]
+    const balance = (balances.get(key) ?? 0n) + parseStoredAmount(amount, decimals)
+    balances.set(key, balance)
+    return formatAmount(balance, decimals)
+  }
   // A profile's entries have its balance.
-  const before = profileId === undefined ? (await readSums(book, { from, to: from })).items : []
-  for (const { account: of, asset, closing } of before)
-    balances.set(`${asset} ${of}`, minorOf(closing, asset))
-  const asked = { from, to: time.to, account, asset, profileId, withCounterAccounts: true }
-  for await (const entries of readEntries(book, asked))
-    yield entries.map((entry) => {
-      const key = `${entry.asset} ${entry.account}`
-      const after = (balances.get(key) ?? 0n) + minorOf(entry.amount, entry.asset)
-      balances.set(key, after)
-      const balance = profileId === undefined ? formatAmount(after, decimalsOf(entry.asset)) : entry.balance
-      return { ...entry, name: inChart(entry.account).name, balance }
-    })
+  const before = profileId === undefined ? (await readSums(book, { ...time, to: time.from })).items : []
+  for (const sums of before) addTo(sums, sums.closing)
+  const entries = readEntries(book, { ...time, account, asset, profileId, withCounterAccounts: true })
+  for await (const page of entries)
+    yield page.map((entry) => ({
+      ...entry,
+      name: inChart(entry.account).name,
+      balance: profileId === undefined ? addTo(entry, entry.amount) : entry.balance,
+    }))
 }
 
 export const listGeneralLedger = report({
-  path: 'general-ledger',
+  url: '/v2/reports/general-ledger',
   summary: 'List General Ledger',
   description:
     'The entries of a time in the order of their posting, each with the balance of its account after it, and the accounts on the other side.',
@@ -61,11 +41,31 @@ export const listGeneralLedger = report({
     account: Type.Optional(Type.String({ maxLength: 60, description: 'Only this account, such as `bank`.' })),
     asset: Type.Optional(AssetSymbol),
     profile_id: Type.Optional(Uuid('Only this profile.')),
-    ...{ ...OF_CUSTOMER, limit: pageParameters.limit, page_cursor: pageParameters.page_cursor },
+    ...OF_CUSTOMER,
+    limit: pageParameters.limit,
+    page_cursor: pageParameters.page_cursor,
   },
   example: { query: { account: 'profile' } },
-  line: LINE,
-  numbers: ['position', 'amount', 'balance'],
+  line: {
+    created_at: Timestamp('When it was posted.'),
+    transfer_id: Uuid('The transfer, sweep or acknowledged transaction that it belongs to.'),
+    event: Type.String({ description: 'CREATED, SETTLED, REFUNDED or SWEPT.' }),
+    position: Type.Integer({ description: 'Its place within the event.' }),
+    type: Type.Optional(Type.String({ description: 'The type of the transfer.' })),
+    ref_id: Type.Optional(Type.String({ description: 'The ref_id of the transfer.' })),
+    account: Type.String({ description: 'The account.' }),
+    name: Type.String({ description: 'The account in words.' }),
+    customer_id: Uuid('The customer, or the platform.'),
+    profile_id: Type.Optional(Uuid('The profile, on a profile.')),
+    asset: AssetSymbol,
+    amount: Figure('Negative: taken from the account.'),
+    balance: Figure(
+      'Of the account in the asset after it: of the profile, where the report is of one profile.',
+    ),
+    counter_accounts: Type.Array(Type.String(), {
+      description: 'The other accounts of the same event in the asset.',
+    }),
+  },
   more: { next_page_cursor: pageEnd.next_page_cursor },
   read: async (asked) => ({ lines: linesOf(asked) }),
 })

@@ -5,11 +5,10 @@ import { SEED } from '../../../test/seed.ts'
 import { fund, newCustomer, newProfile, ownTestService } from '../../../test/support.ts'
 import { ASSETS } from '../../contract/assets/catalogue.ts'
 
-interface Statement {
+interface Answer {
   from: string
   to: string
-  balances: { asset: string; opening: string; closing: string }[]
-  entries: Record<'asset' | 'amount' | 'balance' | 'created_at' | 'transfer_id', string>[]
+  items: Record<'asset' | 'type' | 'amount' | 'balance' | 'created_at' | 'transfer_id', string>[]
 }
 
 const service = await ownTestService()
@@ -23,10 +22,15 @@ await makeBooks(service.db, holders, 2_600, randomOf(SEED))
 const URL = `/v2/profiles/${customer.profile_id}/statement`
 const TIME = 'from=2024-03-01T12:00:00Z&to=2024-10-01'
 
-async function statementOf(query: string): Promise<Statement> {
-  const { status, body } = await customer.call<Statement>('GET', `${URL}?${query}`)
+async function statementOf(query: string) {
+  const { status, body } = await customer.call<Answer>('GET', `${URL}?${query}`)
   expect(status).toBe(200)
-  return body
+  const of = (wanted: string) => body.items.filter(({ type }) => type === wanted)
+  const closingOf = (asset: string) => of('CLOSING').find((line) => line.asset === asset)!.balance
+  const balances = of('OPENING').map(({ asset, balance }) => {
+    return { asset, opening: balance, closing: closingOf(asset) }
+  })
+  return { ...body, balances, entries: body.items.filter(({ type }) => !/^(OPEN|CLOS)ING$/.test(type)) }
 }
 
 const inForm = async (accept: string, query: string, url = URL) =>
@@ -90,27 +94,16 @@ describe('Get Profile Statement', () => {
   test('it ends now, and a time that has ended has the same statement for ever', async () => {
     const { to, ...before } = await statementOf('asset=USD')
     await fund(customer, '5')
-    expect(await statementOf(`asset=USD&to=${to}`)).toMatchObject({
-      ...before,
-      to: expect.any(String) as string,
-    })
+    expect(await statementOf(`asset=USD&to=${to}`)).toMatchObject(before)
     const after = await statementOf('asset=USD&to=2200-01-01')
     expect(after.entries).toHaveLength(before.entries.length + 1)
-  })
-
-  test('JSON has at most 1,000 entries', async () => {
-    const { rows } = await service.db.query<{ count: number }>(
-      'select count(*)::int as count from entries where profile_id = $1',
-      [customer.profile_id],
-    )
-    const { status } = await customer.call('GET', URL)
-    expect(status).toBe(rows[0]!.count > 1_000 ? 400 : 200)
   })
 
   test('an asset that was never held has a balance of zero', async () => {
     const profile = await newProfile(customer)
     const { body } = await customer.call('GET', `/v2/profiles/${profile}/statement?asset=EUR`)
-    expect(body).toMatchObject({ balances: [{ asset: 'EUR', opening: '0', closing: '0' }], entries: [] })
+    const lines = ['OPENING', 'CLOSING'].map((type) => ({ asset: 'EUR', type, balance: '0' }))
+    expect(body).toMatchObject({ items: lines })
     expect(await inForm('application/xml', '', `/v2/profiles/${profile}/statement`)).toMatchObject({
       statusCode: 400,
     })

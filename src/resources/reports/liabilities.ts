@@ -1,13 +1,14 @@
-import { Type } from 'typebox'
-import type { RowMacs } from '../../audit/sealed-rows.ts'
+import { Type, type TSchema } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, NamedObject, Timestamp, Uuid } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
-import { forAll, type Database } from '../../db/database.ts'
+import { forAll } from '../../db/database.ts'
+import type { Request } from '../../http/operation.ts'
 import { Shares } from '../../http/shares.ts'
-import { readLiabilities, readLiabilityProofs } from '../../money/books/liabilities.ts'
+import { readLiabilities, readLiabilityProofs, type Liabilities } from '../../money/books/liabilities.ts'
 import { requireProfile } from '../../money/records/profile.ts'
-import { operation } from '../operation.ts'
+import type { Context } from '../context.ts'
+import { operation, readOperation } from '../operation.ts'
 import { finalPeriod, ReportTime } from './report.ts'
 
 const HexHash = Type.String({ description: '64 hex digits.' })
@@ -30,17 +31,26 @@ const LiabilityProof = NamedObject('LiabilityProof', {
   }),
 })
 
-const AT = Timestamp('Balances before this moment: now at the latest.')
-
 /** Each customer has one tree made at a time: every other moment has another, of all balances in memory. */
 const turns = new Shares(1)
 
-/** The whole ledger, and the moment that is asked for or the last that is final. */
-async function askedOf(request: { db: Database; query: object; rowMacs: RowMacs }) {
-  const db = forEverybody(forAll(request.db))
-  const { to: at } = await finalPeriod({ db, customerId: undefined }, { ...request.query })
-  return { db, at, macs: request.rowMacs }
+/** Answers about the whole ledger, at the moment that is asked for or the last that is final. */
+async function answerAt<Item>(
+  { db, customerId, asker, query, rowMacs: macs }: Asking,
+  read: (asked: Liabilities) => Promise<Item[]>,
+) {
+  const whole = { db: forEverybody(forAll(db)), customerId: undefined }
+  const { to: at } = await finalPeriod(whole, query)
+  return { at: at.text, items: await turns.run(customerId, asker, () => read({ db: whole.db, macs, at })) }
 }
+type Asking = Pick<Request, 'customerId' | 'asker'> &
+  Pick<Context, 'db' | 'rowMacs'> & { query: { at?: string } }
+
+const answerOf = (item: TSchema) =>
+  Type.Object({
+    at: Timestamp('Balances before this moment: now at the latest.'),
+    items: Type.Array(item, { description: 'By ticker.' }),
+  })
 
 /** What the platform owes all its profiles, in a form that it cannot change for one of them alone. */
 export const listLiabilities = operation({
@@ -52,38 +62,24 @@ export const listLiabilities = operation({
   description:
     'What the platform owes the profiles of all customers, by asset, with the root of a Merkle sum tree, which commits to the number of balances, the total and each balance: publish it, and each holder can check by Get Liability Proof that its balance is in the total. One moment has one root while the oldest master key is kept. Of millions of balances, ask with `at`, and after a 503 again.',
   query: Closed({ at: ReportTime('Balances before this moment (default: now).') }),
-  reply: Type.Object({
-    at: AT,
-    items: Type.Array(Liability, { description: 'By ticker.' }),
-  }),
-  async run({ customerId, asker, ...request }) {
-    const asked = await askedOf(request)
-    return { at: asked.at.text, items: await turns.run(customerId, asker, () => readLiabilities(asked)) }
-  },
+  reply: answerOf(Liability),
+  run: (request) => answerAt(request, readLiabilities),
 })
 
 /** The proof that a profile's balances are in what the platform says it owes. */
-export const getLiabilityProof = operation({
-  method: 'GET',
+export const getLiabilityProof = readOperation({
   url: '/v2/profiles/:id/liability-proof',
   scope: 'reports:read_report',
   tag: 'Reports',
   summary: 'Get Liability Proof',
   description:
     'For each asset that the profile has held: the path from its balance to the root of List Liabilities at the same moment. `verifyLiability` of `@bursar/client` checks it without the service.',
-  example: { params: { id: EXAMPLE.profile_id } },
-  params: Type.Object({ id: Uuid('Profile id.') }),
+  id: 'Profile id.',
+  example: EXAMPLE.profile_id,
   query: Closed({ at: ReportTime('The `at` that List Liabilities has answered (default: now).') }),
-  reply: Type.Object({
-    at: AT,
-    items: Type.Array(LiabilityProof, { description: 'By ticker.' }),
-  }),
-  problems: ['not-found'],
-  async run({ params, customerId, asker, ...request }) {
-    const profileId = params.id.toLowerCase()
-    await requireProfile(request.db, customerId, profileId)
-    const asked = await askedOf(request)
-    const read = () => readLiabilityProofs(asked, customerId, profileId)
-    return { at: asked.at.text, items: await turns.run(customerId, asker, read) }
+  reply: answerOf(LiabilityProof),
+  async run(request) {
+    const { id } = await requireProfile(request.db, request.customerId, request.params.id)
+    return answerAt(request, (asked) => readLiabilityProofs(asked, request.customerId, id))
   },
 })

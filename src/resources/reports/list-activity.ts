@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { DOLLARS } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, OneOf } from '../../contract/fields.ts'
+import { AssetSymbol, OneOf } from '../../contract/fields.ts'
 import { pagesOf } from '../../db/rows.ts'
 import { Figure, OF_CUSTOMER, PERIOD, report } from './report.ts'
 
@@ -11,20 +11,20 @@ const KEYS = {
   asset: 'e.asset',
   profile: `coalesce(t.profile_id::text, '')`,
 }
-const NAMES = Object.keys(KEYS) as (keyof typeof KEYS)[]
+type Key = keyof typeof KEYS
 
 /** Lines that are read at once: each page reads the time again, and a report by profile may have a million. */
 const PAGE = 20_000
 
 /** Sums what was posted within a time. It reads the entries of that time, so that a time that has passed never changes. */
 export const listActivityOfTime = report({
-  path: 'activity',
+  url: '/v2/reports/activity',
   summary: 'List Activity Report',
   description:
     'What was posted within a time, by day, type, asset or profile: transfers, what came and went, fees, network fees, and the value in USD at the time.',
   query: {
     ...PERIOD,
-    by: Type.Optional(OneOf(NAMES, 'What each line is about.', { default: 'day' })),
+    by: Type.Optional(OneOf(Object.keys(KEYS) as Key[], 'What each line is about.', { default: 'day' })),
     ...OF_CUSTOMER,
   },
   line: {
@@ -32,14 +32,13 @@ export const listActivityOfTime = report({
     asset: AssetSymbol,
     count: Type.Integer({ description: 'Transfers that have changed balances of profiles.' }),
     refunded: Type.Integer({ description: 'Transfers that were given back.' }),
-    in: Amount('What was added to profiles, with what was given back.'),
-    out: Amount('What was taken from profiles, with fees.'),
+    in: Figure('What was added to profiles, with what was given back.'),
+    out: Figure('What was taken from profiles, with fees.'),
     fees: Figure('Fees charged, less those given back.'),
     network_fees: Figure('Network fees that the platform has paid.'),
-    value_usd: Amount('The value of the transfers in USD when they were made.'),
+    value_usd: Figure('The value of the transfers in USD when they were made.'),
     unpriced: Type.Integer({ description: 'Transfers whose value is not known.' }),
   },
-  numbers: ['count', 'refunded', 'in', 'out', 'fees', 'network_fees', 'value_usd', 'unpriced'],
   async read({ book, time: { from, to }, query: { by = 'day' } }) {
     const lines = pagesOf<Record<'key' | 'asset', string>>(PAGE, async (last) => {
       const values = [book.customerId, from.text, to.text, DOLLARS, last?.key, last?.asset]

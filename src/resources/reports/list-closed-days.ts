@@ -1,27 +1,23 @@
-import { Type, type Static, type TObject } from 'typebox'
+import { Type } from 'typebox'
 import { Timestamp } from '../../contract/fields.ts'
 import { PERIOD, report } from './report.ts'
 
-const LINE = {
-  day: Type.String({ description: 'The day, in UTC.', examples: ['2026-01-31'] }),
-  closed_at: Timestamp('When its sums were kept. They never change.'),
-  digest: Type.String({
-    description:
-      'SHA-256 of the sums, which the audit log of the platform has, too: whoever keeps its head can check it.',
-  }),
-}
-type Line = Static<TObject<typeof LINE>>
-
 export const listClosedDays = report({
-  path: 'closed-days',
+  url: '/v2/reports/closed-days',
   summary: 'List Closed Days',
   description:
     'The days of the ledger that are closed, newest first. A day is closed minutes after its end, once no entry can be dated in it any more.',
   query: PERIOD,
-  line: LINE,
-  numbers: [],
+  line: {
+    day: Type.String({ description: 'The day, in UTC.', examples: ['2026-01-31'] }),
+    closed_at: Timestamp('When its sums were kept. They never change.'),
+    digest: Type.String({
+      description:
+        'SHA-256 of the sums, which the audit log of the platform has, too: whoever keeps its head can check it.',
+    }),
+  },
   async read({ book: { db }, time: { from, to } }) {
-    const { rows } = await db.query<Line>(
+    const { rows } = await db.query<Record<'day' | 'closed_at' | 'digest', string>>(
       `
       select day::text, closed_at, digest
       from closed_days

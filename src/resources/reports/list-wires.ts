@@ -1,7 +1,7 @@
 import { Type, type Static, type TObject } from 'typebox'
-import { Amount, AssetSymbol, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { AssetSymbol, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { pagesOf, presentOf } from '../../db/rows.ts'
-import { PERIOD, report } from './report.ts'
+import { Figure, PERIOD, report } from './report.ts'
 
 const PAGE = 1_000
 const LINE = {
@@ -9,25 +9,24 @@ const LINE = {
   kind: OneOf(['DEPOSIT', 'RETURN', 'SENT', 'SENT_BACK'], 'What the wire was.'),
   bank_reference: Type.String({ description: "The bank's reference." }),
   asset: AssetSymbol,
-  amount: Amount('The amount.'),
+  amount: Figure('The amount.'),
   transfer_id: Uuid('The transfer that it made or completed.'),
   memo_id: Type.Optional(Type.String({ description: 'Of a deposit: its memo.' })),
   returned_transfer_id: Type.Optional(Uuid('Of a return: the withdrawal that came back.')),
   recorded_by: Type.String({ description: 'The operator.' }),
 }
-type Line = Static<TObject<typeof LINE>>
+type Wire = Static<TObject<typeof LINE>> & { place: string }
 
 export const listRecordedWires = report({
-  path: 'wires',
+  url: '/v2/reports/wires',
   ...{ scope: 'operators:read_wire', tag: 'Operators', forOperators: true },
   summary: 'List Recorded Wires',
   description: "The wires that operators recorded in a time, with the bank's references.",
   query: PERIOD,
   line: LINE,
-  numbers: ['amount'],
   async read({ book: { db }, time: { from, to } }) {
-    const lines = pagesOf<Line & { place: string }>(PAGE, async (last) => {
-      const { rows } = await db.query<Line & { place: string }>(
+    const lines = pagesOf(PAGE, async (last?: Wire) => {
+      const { rows } = await db.query<Wire>(
         `
         select recorded_at, kind, bank_reference, asset, trim_scale(amount) as amount, transfer_id, memo_id, returned_transfer_id,
                recorded_by, direction || bank_reference as place
@@ -37,7 +36,7 @@ export const listRecordedWires = report({
         limit ${PAGE}`,
         [last?.recorded_at ?? from.text, last?.place ?? '', to.text],
       )
-      return rows.map((row) => presentOf(row))
+      return rows.map(presentOf)
     })
     return { lines }
   },
