@@ -7,14 +7,13 @@ import { listClosedDays } from '../resources/reports/list-closed-days.ts'
 import { listRecordedWires } from '../resources/reports/list-wires.ts'
 import { reportPeriod } from '../resources/reports/report.ts'
 import { getTrialBalance, listAccountsOfPlatform } from '../resources/reports/trial-balance.ts'
-import { COMMON, uuid } from './arguments.ts'
+import { uuid } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
 import { group } from './define.ts'
 import { printPart } from './output.ts'
 import { tableOf } from './table.ts'
 
 const WORDS = {
-  ...COMMON,
   '--from <time>': ['beginning of the time, such as 2026-01-01 (default: that of the ledger)'],
   '--to <time>': ['its end, not included (default: now)'],
   '--at <time>': ['balances before this moment (default: now)'],

@@ -62,9 +62,7 @@ export const listGeneralLedger = report({
     balance: Figure(
       'Of the account in the asset after it: of the profile, where the report is of one profile.',
     ),
-    counter_accounts: Type.Array(Type.String(), {
-      description: 'The other accounts of the same event in the asset.',
-    }),
+    counter_accounts: Type.Array(Type.String(), { description: 'Other accounts of the event in the asset.' }),
   },
   more: { next_page_cursor: pageEnd.next_page_cursor },
   read: async (asked) => ({ lines: linesOf(asked) }),

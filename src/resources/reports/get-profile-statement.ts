@@ -16,16 +16,14 @@ export const getProfileStatement = report({
   url: '/v2/profiles/:id/statement',
   summary: 'Get Profile Statement',
   description:
-    "A profile's balances at the beginning and the end of a time, and each change between, by asset and time. With `Accept: application/xml` a bank statement (camt.053.001.08) of the fiat assets: its amounts have at most 5 decimals, and its currencies are those of ISO 4217.",
+    'For each asset of a profile: its balance at the beginning of a time (OPENING), each change, and its balance at the end (CLOSING). With `Accept: application/xml` a bank statement (camt.053.001.08) of the fiat assets: its amounts have at most 5 decimals, and its currencies are those of ISO 4217.',
   example: { params: { id: EXAMPLE.profile_id }, query: { asset: 'USD' } },
   params: Type.Object({ id: Uuid('Profile id.') }),
   query: { ...PERIOD, asset: Type.Optional(AssetSymbol) },
   line: {
-    created_at: Timestamp('Time of the change, or of the balance.'),
+    created_at: Timestamp('Time of the change; of OPENING and CLOSING, that of the balance.'),
     asset: AssetSymbol,
-    type: Type.String({
-      description: 'Type of the transfer; OPENING or CLOSING: the balance at the beginning or the end.',
-    }),
+    type: Type.String({ description: 'Type of the transfer, or OPENING or CLOSING.' }),
     event: Type.Optional(Type.String({ description: 'CREATED, or REFUNDED: the money came back.' })),
     amount: Type.Optional(Figure('Change of the balance: negative for a debit.')),
     balance: Figure('Balance after the change.'),

@@ -34,17 +34,15 @@ const LiabilityProof = NamedObject('LiabilityProof', {
 /** Each customer has one tree made at a time: every other moment has another, of all balances in memory. */
 const turns = new Shares(1)
 
+type Asking = Pick<Request & Context, 'db' | 'customerId' | 'asker' | 'rowMacs'> & { query: object }
+
 /** Answers about the whole ledger, at the moment that is asked for or the last that is final. */
-async function answerAt<Item>(
-  { db, customerId, asker, query, rowMacs: macs }: Asking,
-  read: (asked: Liabilities) => Promise<Item[]>,
-) {
-  const whole = { db: forEverybody(forAll(db)), customerId: undefined }
-  const { to: at } = await finalPeriod(whole, query)
-  return { at: at.text, items: await turns.run(customerId, asker, () => read({ db: whole.db, macs, at })) }
+async function answerAt<Item>(request: Asking, read: (asked: Liabilities) => Promise<Item[]>) {
+  const db = forEverybody(forAll(request.db))
+  const { to: at } = await finalPeriod({ db, customerId: undefined }, request.query)
+  const work = () => read({ db, at, macs: request.rowMacs })
+  return { at: at.text, items: await turns.run(request.customerId, request.asker, work) }
 }
-type Asking = Pick<Request, 'customerId' | 'asker'> &
-  Pick<Context, 'db' | 'rowMacs'> & { query: { at?: string } }
 
 const answerOf = (item: TSchema) =>
   Type.Object({

@@ -11,10 +11,7 @@ export const listClosedDays = report({
   line: {
     day: Type.String({ description: 'The day, in UTC.', examples: ['2026-01-31'] }),
     closed_at: Timestamp('When its sums were kept. They never change.'),
-    digest: Type.String({
-      description:
-        'SHA-256 of the sums, which the audit log of the platform has, too: whoever keeps its head can check it.',
-    }),
+    digest: Type.String({ description: 'SHA-256 of the sums. The audit log of the platform has it, too.' }),
   },
   async read({ book: { db }, time: { from, to } }) {
     const { rows } = await db.query<Record<'day' | 'closed_at' | 'digest', string>>(
