@@ -65,7 +65,6 @@ async function* linesOf({ from, to }: Time, balances: readonly Balance[]) {
   }
 }
 
-const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:camt.053.001.08'
 /** The longest reference, and the longest line of what a payment is for. */
 const REFERENCE_MAX = 35
 const LINE = /.{1,140}/gsu
@@ -79,7 +78,7 @@ async function* camt053Of(profileId: string, { from, to }: Time, balances: reado
   const now = new Date().toISOString()
   const account = referenceOf(profileId)
   yield `<?xml version="1.0" encoding="UTF-8"?>
-<Document xmlns="${NAMESPACE}"><BkToCstmrStmt><GrpHdr><MsgId>${digestOf(account, now)}</MsgId><CreDtTm>${now}</CreDtTm></GrpHdr>\n`
+<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><GrpHdr><MsgId>${digestOf(account, now)}</MsgId><CreDtTm>${now}</CreDtTm></GrpHdr>\n`
   for (const { asset, opening, closing, entries } of balances) {
     yield `<Stmt><Id>${digestOf(account, asset, from.text, to.text)}</Id><CreDtTm>${now}</CreDtTm>
 <FrToDt><FrDtTm>${from.text}</FrDtTm><ToDtTm>${to.text}</ToDtTm></FrToDt>

@@ -85,34 +85,36 @@ async function askedOf<Query>(request: Asking<Query>): Promise<AskedReport<Query
 /** Lines, a part at a time. */
 type Parts = AsyncIterable<readonly object[]> | Iterable<readonly object[]>
 
-type QueryOf<Query extends TProperties> = Static<TObject<Query>>
+/** Writes a file of the answer, a part at a time. */
+type Write<Query> = (asked: AskedReport<Query>) => Promise<AsyncIterable<string>>
 
-interface ReportDefinition<Query extends TProperties>
+interface ReportDefinition<Parameters extends TProperties, Query>
   extends
     Pick<Operation, 'url' | 'summary' | 'params' | 'problems' | 'example' | 'forOperators'>,
     Partial<Pick<Operation, 'scope' | 'tag'>> {
   description: string
   /** With `limit` and `page_cursor`, the answer in JSON has pages, and each line its `created_at`. */
-  query: Query
+  query: Parameters
   line: TProperties
   /** Members of the answer besides its time and lines. */
   more?: TProperties
   /** Reads the lines, a part at a time, and the other members. */
-  read: (asked: AskedReport<QueryOf<Query>>) => Promise<{ lines: Parts }>
-  /** Writes the answer as XML, where it has that form, too. */
-  xml?: (asked: AskedReport<QueryOf<Query>>) => Promise<AsyncIterable<string>>
+  read: (asked: AskedReport<Query>) => Promise<{ lines: Parts }>
+  /** Where the answer has the form `application/xml`, too. */
+  xml?: Write<Query>
 }
 
 /** Declares a report: lines about a time, as JSON and as a file of CSV, which has all of them. */
-export function report<Query extends TProperties>(definition: ReportDefinition<Query>): Operation {
+export function report<Parameters extends TProperties, Query = Static<TObject<Parameters>>>(
+  definition: ReportDefinition<Parameters, Query>,
+): Operation {
   const { query, line, more: members, read, xml, ...about } = definition
   // Balances mean little without their time.
   const columns = [...('at' in query ? ['from', 'to'] : []), ...Object.keys(line)]
   const numbers = Object.keys(line).filter((name) => isNumber(line[name]!))
-  const csv: typeof xml = async (asked) =>
+  const csv: Write<Query> = async (asked) =>
     csvIn(columns, during(asked.time, (await read(asked)).lines), numbers)
-  const form = (write: NonNullable<typeof xml>) => async (request: Asking<QueryOf<Query>>) =>
-    write(await askedOf(request))
+  const form = (write: Write<Query>) => async (request: Asking<Query>) => write(await askedOf(request))
   return {
     ...{ method: 'GET', scope: 'reports:read_report', tag: 'Reports', ...about },
     description: `${about.description} \`Accept: text/csv\` answers a file, of all lines.`,
@@ -123,7 +125,7 @@ export function report<Query extends TProperties>(definition: ReportDefinition<Q
       items: Type.Array(Type.Object(line)),
       ...members,
     }),
-    async run(request: Asking<QueryOf<Query>>) {
+    async run(request: Asking<Query>) {
       const page = pageOf(about.url, { limit: LINES_MAX, ...request.query }, PLACE)
       const asked = await askedOf(request)
       const { from, to } = asked.time
