@@ -6,14 +6,6 @@ export type Liability = components['schemas']['Liability']
 /** A record of `GET /v2/profiles/{id}/liability-proof`. */
 export type LiabilityProof = components['schemas']['LiabilityProof']
 
-const LIMIT = 1n << 128n
-
-type Bytes = Uint8Array<ArrayBuffer>
-interface Node {
-  sum: bigint
-  hash: Bytes
-}
-
 /**
  * Checks, without the service, that a balance is a leaf of a published sum tree: the hashes lead to `liability.root`, and
  * each sum on the way is the sum of two that are not negative. Compare `proof.profile_id` and `proof.amount` with what you
@@ -25,39 +17,33 @@ export async function verifyLiability(proof: LiabilityProof, liability: Liabilit
   requireThat([decimals, leaves, proof.index].every(isCount) && decimals <= 18, 'its numbers are none')
   requireThat(proof.index < leaves, 'no leaf has its index')
   requireThat(Array.isArray(proof.path), 'it has no path')
-  const total = minorOf(liability.total, decimals)
-  const sum = minorOf(proof.amount, decimals)
-  const id = bytesOf(proof.profile_id.replaceAll('-', ''), 16)
-  const asset = new TextEncoder().encode(proof.asset)
-  let node = { sum, hash: await sha256([0], bytesOf(proof.salt, 32), id, bytesOf(sum, 16), asset) }
-  // RFC 9162, 2.1.3.2: the index and the number of leaves decide on which side each sibling is, and how many there are.
-  let [index, last] = [proof.index, leaves - 1]
-  for (const step of proof.path) {
-    requireThat(last > 0, 'its path is too long')
-    const sibling = { sum: minorOf(step.sum, decimals), hash: bytesOf(step.hash, 32) }
-    requireThat(!isSame(sibling.hash, node.hash), 'a node is its own sibling')
-    const isRight = index % 2 === 1 || index === last
-    node = isRight ? await above(sibling, node) : await above(node, sibling)
-    // A last node without a sibling has moved up.
-    while (index % 2 === 0 && index === last && index > 0) [index, last] = [index / 2, last / 2]
-    ;[index, last] = [Math.floor(index / 2), Math.floor(last / 2)]
+  let sum = minorOf(proof.amount, decimals)
+  const id = hexOf(proof.profile_id.replaceAll('-', ''), 16)
+  const asset = hexOfBytes(new TextEncoder().encode(proof.asset))
+  let hash = await sha256(`00${hexOf(proof.salt, 32)}${id}${hexOf(sum, 16)}${asset}`)
+  const siblings = [...proof.path]
+  // As in RFC 9162, 2.1.3.2, the index and the number of nodes decide on which side the sibling is.
+  let [index, nodes] = [proof.index, leaves]
+  for (; nodes > 1; [index, nodes] = [Math.floor(index / 2), Math.ceil(nodes / 2)]) {
+    const isRight = index % 2 === 1
+    // A last node without a sibling moves up.
+    if (!isRight && index === nodes - 1) continue
+    const sibling = siblings.shift()
+    requireThat(sibling !== undefined, 'its path is too short')
+    requireThat(sibling.hash !== hash, 'a node is its own sibling')
+    const siblingSum = minorOf(sibling.sum, decimals)
+    const own = hexOf(sum, 16) + hash
+    const other = hexOf(siblingSum, 16) + hexOf(sibling.hash, 32)
+    hash = await sha256(`01${isRight ? other + own : own + other}`)
+    sum += siblingSum
   }
-  requireThat(last === 0, 'its path is too short')
-  requireThat(node.sum === total, 'its sums lead to another total')
-  const root = await sha256([2], bytesOf(BigInt(leaves), 8), bytesOf(total, 16), node.hash)
-  requireThat(isSame(root, bytesOf(liability.root, 32)), 'its hashes lead to another root')
+  requireThat(siblings.length === 0, 'its path is too long')
+  requireThat(sum === minorOf(liability.total, decimals), 'its sums lead to another total')
+  const root = await sha256(`02${hexOf(BigInt(leaves), 8)}${hexOf(sum, 16)}${hash}`)
+  requireThat(root === liability.root, 'its hashes lead to another root')
 }
 
-async function above(left: Node, right: Node): Promise<Node> {
-  const sum = left.sum + right.sum
-  requireThat(sum < LIMIT, 'a sum is too large')
-  return {
-    sum,
-    hash: await sha256([1], bytesOf(left.sum, 16), left.hash, bytesOf(right.sum, 16), right.hash),
-  }
-}
-
-function requireThat(holds: boolean, wrong: string): void {
+function requireThat(holds: boolean, wrong: string): asserts holds {
   if (!holds) throw new BursarProofError(`not a proof of this liability: ${wrong}`)
 }
 
@@ -67,19 +53,20 @@ const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0
 function minorOf(amount: string, decimals: number): bigint {
   const [, whole = '', fraction = ''] = /^(\d{1,40})(?:\.(\d{1,18}))?$/.exec(amount) ?? []
   requireThat(whole !== '' && fraction.length <= decimals, `${amount} is no amount`)
-  const minor = BigInt(whole + fraction.padEnd(decimals, '0'))
-  requireThat(minor < LIMIT, 'a sum is too large')
-  return minor
+  return BigInt(whole + fraction.padEnd(decimals, '0'))
 }
 
-/** The bytes of hex digits, or of a number, big-endian. */
-function bytesOf(value: string | bigint, length: number): Bytes {
-  const hex = typeof value === 'string' ? value : value.toString(16).padStart(2 * length, '0')
-  requireThat(/^[\da-f]*$/.test(hex) && hex.length === 2 * length, `${hex} is not ${length} bytes in hex`)
-  return Uint8Array.from({ length }, (_, place) => Number.parseInt(hex.slice(2 * place, 2 * place + 2), 16))
+/** So many bytes in hex: what is hex already, or a number, big-endian. */
+function hexOf(value: string | bigint, bytes: number): string {
+  const hex = typeof value === 'string' ? value : value.toString(16).padStart(2 * bytes, '0')
+  requireThat(/^[\da-f]*$/.test(hex) && hex.length === 2 * bytes, `${hex} is not ${bytes} bytes in hex`)
+  return hex
 }
 
-const isSame = (a: Bytes, b: Bytes) => a.every((byte, place) => byte === b[place])
+const hexOfBytes = (bytes: Uint8Array) =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 
-const sha256 = async (...parts: Iterable<number>[]): Promise<Bytes> =>
-  new Uint8Array(await crypto.subtle.digest('SHA-256', Uint8Array.from(parts.flatMap((part) => [...part]))))
+async function sha256(hex: string): Promise<string> {
+  const bytes = Uint8Array.from(hex.match(/../g)!, (byte) => Number.parseInt(byte, 16))
+  return hexOfBytes(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
+}
