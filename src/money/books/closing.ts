@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import { originOfLoop } from '../../contract/actor.ts'
 import { audited, recordNow } from '../../audit/audited.ts'
-import { transaction, type Database, type Queryable } from '../../db/database.ts'
+import { transaction, type Database } from '../../db/database.ts'
 import { readUnderWay } from '../../db/horizon.ts'
-import { PLATFORM_ID, readClock } from '../../db/ids.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 import { partsOf } from '../../db/parts.ts'
 import { SUMS } from './sums.ts'
 
@@ -30,21 +30,17 @@ export type ClosedDay = Record<'day' | 'digest', string>
  */
 export function closingOf(db: Database, log?: Pick<Logger, 'info'>, now = () => Date.now()) {
   let waiting = { day: '', sessions: [] as string[] }
-  /** Whether all transactions have ended that may not know that the day has ended. */
-  const isFinal = async (day: string): Promise<boolean> => {
-    const ofParts = partsOf(db).map(async (part) =>
-      (await readUnderWay(part.db)).map((session) => part.name + session),
-    )
-    const underWay = (await Promise.all(ofParts)).flat()
-    const sessions = waiting.day === day ? waiting.sessions.filter((was) => underWay.includes(was)) : underWay
-    waiting = { day, sessions }
-    return sessions.length === 0
-  }
   return async (): Promise<ClosedDay[]> => {
     const closed: ClosedDay[] = []
     while (closed.length < DAYS_MAX) {
       const day = await endedDay(db, now())
-      if (day === undefined || !(await isFinal(day))) break
+      if (day === undefined) break
+      // Transactions that may not know that the day has ended.
+      const underWay = await sessionsUnderWay(db)
+      const sessions =
+        waiting.day === day ? waiting.sessions.filter((was) => underWay.includes(was)) : underWay
+      waiting = { day, sessions }
+      if (sessions.length > 0) break
       const made = await keepSums(db, day)
       if (made === undefined) continue
       closed.push(made)
@@ -54,46 +50,48 @@ export function closingOf(db: Database, log?: Pick<Logger, 'info'>, now = () => 
   }
 }
 
+async function sessionsUnderWay(db: Database): Promise<string[]> {
+  const ofParts = partsOf(db).map(async (part) =>
+    (await readUnderWay(part.db)).map((session) => part.name + session),
+  )
+  return (await Promise.all(ofParts)).flat()
+}
+
 /**
  * The day to close. Says that the day after the last closed one has ended, where it has by the clocks of the database and of the
  * process: nothing takes back what a clock that is years ahead has closed. The first day is that of the first entry.
  */
 async function endedDay(db: Database, processNow: number): Promise<string | undefined> {
-  const { rows } = await db.query<{ open: string | null; next: string | null }>(
+  const { rows } = await db.query<{ day: string }>(
     `
-    select open::text, case when (next + 1)::timestamp at time zone 'UTC' <= now - interval '${ENDS_AFTER}' then next::text end as next
+    select day::text
     from (
-      select (select day from closed_days where digest is null) as open,
-             coalesce((select max(day) + 1 from closed_days),
-                      (select min(created_at) at time zone 'UTC' from entries)::date) as next,
+      select coalesce((select day from closed_days where digest is null), (select max(day) + 1 from closed_days),
+                      (select min(created_at) at time zone 'UTC' from entries)::date) as day,
              least(clock_timestamp(), to_timestamp($1::float8 / 1000)) as now
-    ) days`,
+    ) next
+    where (day + 1)::timestamp at time zone 'UTC' <= now - interval '${ENDS_AFTER}'`,
     [processNow],
   )
-  const { open, next } = rows[0]!
-  if (open === null && next !== null)
+  for (const { day } of rows)
     await db.query(
       `insert into closed_days (day, until) values ($1, ($1::date + 1)::timestamp at time zone 'UTC') on conflict do nothing`,
-      [next],
+      [day],
     )
-  return open ?? next ?? undefined
+  return rows[0]?.day
 }
 
 /** Keeps the sums of a day and their digest, once. Undefined where another process has. */
 async function keepSums(db: Database, day: string): Promise<ClosedDay | undefined> {
   return transaction(db, async (tx) => {
-    const { rowCount } = await tx.query(
-      'select 1 from closed_days where day = $1 and digest is null for update',
-      [day],
-    )
-    if (rowCount === 0) return undefined
-    await tx.query(INSERT_SUMS, [day])
-    const [digest, { text: closedAt }] = [await digestOf(tx, day), await readClock(tx)]
-    await tx.query('update closed_days set digest = $2, closed_at = $3 where day = $1', [
+    const open = await tx.query('select 1 from closed_days where day = $1 and digest is null for update', [
       day,
-      digest,
-      closedAt,
     ])
+    if (open.rowCount === 0) return undefined
+    await tx.query(INSERT_SUMS, [day])
+    const sums = await tx.query<{ digest: string }>(SELECT_DIGEST, [day])
+    const { digest } = sums.rows[0]!
+    await tx.query(CLOSE, [day, digest])
     await recordNow(tx, PLATFORM_ID, audited(LOOP, 'day.close', day, { after: { digest } }))
     return { day, digest }
   })
@@ -116,16 +114,11 @@ const INSERT_SUMS = `
       order by customer_id, account, asset, day desc
     ) b on b.customer_id = e.customer_id and b.account = e.account and b.asset = e.asset`
 
-/** SHA-256 of a day's sums, a line each, in hex (docs/reference/audit-chain.md). */
-export async function digestOf(db: Queryable, day: string): Promise<string> {
-  const { rows } = await db.query<{ digest: string }>(
-    `
-    select encode(sha256(convert_to(coalesce(string_agg(
-             concat_ws(' ', customer_id, account, asset, trim_scale(debit), trim_scale(credit)) || e'\\n', ''
-             order by customer_id, account collate "C", asset collate "C"), ''), 'UTF8')), 'hex') as digest
-    from day_sums
-    where day = $1`,
-    [day],
-  )
-  return rows[0]!.digest
-}
+/** SHA-256 of a day's rows of `day_sums`, a line each, in hex (docs/reference/audit-chain.md). */
+export const DIGEST = `
+    encode(sha256(convert_to(coalesce(string_agg(
+      concat_ws(' ', customer_id, account, asset, trim_scale(debit), trim_scale(credit)) || e'\\n', ''
+      order by customer_id, account collate "C", asset collate "C"), ''), 'UTF8')), 'hex')`
+
+const SELECT_DIGEST = `select ${DIGEST} as digest from day_sums where day = $1`
+const CLOSE = 'update closed_days set digest = $2, closed_at = (select clock_timestamp()) where day = $1'
