@@ -2,51 +2,51 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { momentOfMicros } from '../../db/ids.ts'
 import { finalTime, type Book, type Time } from './book.ts'
-import { inChart, type AccountKind } from './chart.ts'
-import { readEntries, type BookEntry } from './read-entries.ts'
+import { inChart } from './chart.ts'
+import { readEntries } from './read-entries.ts'
 import { readProfileSums, readSums, type Sums } from './sums.ts'
 
+/** A program that reads books as plain text. */
+export type Program = 'hledger' | 'beancount'
+
 interface Dialect {
-  begin: string[]
-  /** Declares an asset: hledger balances transactions to this precision. */
-  asset: (asset: string) => string[]
+  /** The first lines. hledger balances transactions to the precision of the assets that it is told. */
+  begin: (assets: string[]) => string[]
   account: (name: string, day: string) => string
   /** The first line of a transaction, with the id of its transfer. */
   head: (day: string, label: string, id?: string) => string
-  /** Has the program compare its own balances at the end of a day. */
-  end: (day: string, balances: (readonly [name: string, amount: string])[]) => string[]
+  /** Has the program compare its own balance at the end of a day. */
+  end: (name: string, amount: string, asset: string, day: string) => string
 }
 
-const DIALECTS = {
+const DIALECTS: Record<Program, Dialect> = {
   hledger: {
-    begin: ['decimal-mark .'],
-    asset: (asset) => [`commodity 1000.${'0'.repeat(decimalsOf(asset))} ${asset}`],
-    account: (name) => `account ${name}`,
-    head: (day, label, id) => `${day}${id === undefined ? '' : ` (${id})`} ${label}`,
-    end: (day, balances) => [
-      `${day} Closing balances`,
-      ...balances.map(([name, amount]) => `  ${name}  0 ${amount.split(' ')[1]} = ${amount}`),
+    begin: (assets) => [
+      'decimal-mark .',
+      ...assets.map((asset) => `commodity 1000.${'0'.repeat(decimalsOf(asset))} ${asset}`),
     ],
+    account: (name) => `account ${name}`,
+    head: (day, label, id = '') => `${day} ${id && `(${id}) `}${label}`,
+    end: (name, amount, asset) => `  ${name}  0 ${asset} = ${amount} ${asset}`,
   },
   beancount: {
-    begin: [],
-    asset: () => [],
+    begin: () => [],
     account: (name, day) => `${day} open ${name}`,
-    head: (day, label, id) => `${day} * "${label}"${id === undefined ? '' : ` ^${id}`}`,
+    head: (day, label, id = '') => `${day} * "${label}"${id && ` ^${id}`}`,
     // A balance is that at the beginning of a day. Without `~ 0`, a difference of one unit is none.
-    end: (day, balances) =>
-      balances.map(([name, amount]) => `${dayAfter(day)} balance ${name}  ${amount.replace(' ', ' ~ 0 ')}`),
+    end: (name, amount, asset, day) => `${dayAfter(day)} balance ${name}  ${amount} ~ 0 ${asset}`,
   },
-} satisfies Record<string, Dialect>
-
-/** The programs that read books as plain text. */
-export type Program = keyof typeof DIALECTS
+}
 
 const dayAfter = (day: string) => new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10)
 
 /** Whatever joins two legs is equity, and zero once both are posted. */
-const ROOTS: Record<AccountKind, string> = {
-  ...{ ASSET: 'Assets', LIABILITY: 'Liabilities', INCOME: 'Income', EXPENSE: 'Expenses', CLEARING: 'Equity' },
+const ROOTS = {
+  ASSET: 'Assets',
+  LIABILITY: 'Liabilities',
+  INCOME: 'Income',
+  EXPENSE: 'Expenses',
+  CLEARING: 'Equity',
 }
 
 /** The name of an account that both programs take: `Assets:Custody:BITCOIN-CASH`. */
@@ -57,45 +57,38 @@ export function nameOfAccount(account: string, profileId?: string): string {
   return `${ROOTS[inChart(account).kind]}:${name}${network && `:${network}`}`
 }
 
-/** An account's balances at the beginning and the end, in minor units. There a liability is negative: each is the ledger's negated. */
-interface Balances {
-  name: string
-  asset: string
-  opening: bigint
-  closing: bigint
-}
-
-/** Reads the balances of all accounts over a time. What fees and costs were before it is an account of its own. */
-async function readBalances(book: Book, time: Time): Promise<Balances[]> {
-  const accounts = new Map<string, Balances>()
-  const add = (name: string, asset: string, opening: bigint, closing: bigint) => {
-    const key = `${name} ${asset}`
-    const known = accounts.get(key) ?? { opening: 0n, closing: 0n }
-    accounts.set(key, { name, asset, opening: known.opening + opening, closing: known.closing + closing })
+/** Reads what each account has at the beginning and the end of a time, in minor units. */
+async function readBalances(book: Book, time: Time) {
+  const balances = new Map<string, { name: string; asset: string; opening: bigint; closing: bigint }>()
+  const balanceOf = (name: string, asset: string) => {
+    const balance = balances.get(`${name} ${asset}`) ?? { name, asset, opening: 0n, closing: 0n }
+    balances.set(`${name} ${asset}`, balance)
+    return balance
   }
-  const addSums = (name: string, { asset, ...sums }: Sums) => {
-    const [opening, closing] = [negated(sums.opening, asset), negated(sums.closing, asset)]
-    const isOfTime = /^(Income|Expenses):/.test(name)
-    if (isOfTime && opening !== 0n) add('Equity:Retained-Earnings', asset, opening, opening)
-    add(name, asset, isOfTime ? 0n : opening, isOfTime ? closing - opening : closing)
+  const add = (name: string, { asset, ...sums }: Sums) => {
+    const [opening, closing] = [minorOf(sums.opening, asset), minorOf(sums.closing, asset)]
+    // Fees and costs of earlier times are none of this time.
+    const before = balanceOf(/^(Income|Expenses):/.test(name) ? 'Equity:Retained-Earnings' : name, asset)
+    before.opening += opening
+    before.closing += opening
+    balanceOf(name, asset).closing += closing - opening
   }
   const { items } = await readSums(book, time)
-  for (const sums of items) if (sums.account !== 'profile') addSums(nameOfAccount(sums.account), sums)
+  for (const sums of items) if (sums.account !== 'profile') add(nameOfAccount(sums.account), sums)
   for await (const page of readProfileSums(book, time))
-    for (const sums of page) addSums(nameOfAccount('profile', sums.profile_id), sums)
-  return [...accounts.values()]
+    for (const sums of page) add(nameOfAccount('profile', sums.profile_id), sums)
+  return [...balances.values()]
 }
 
-const negated = (amount: string, asset: string) => -parseStoredAmount(amount, decimalsOf(asset))
+/** Minor units as both programs sign them, where a liability is negative: the ledger's negated. */
+const minorOf = (amount: string, asset: string) => -parseStoredAmount(amount, decimalsOf(asset))
 
 /** With all decimals: beancount takes a difference below the last one that is written for none. */
-function written(asset: string, minor: bigint): string {
+function written(minor: bigint, asset: string): string {
   const decimals = decimalsOf(asset)
   const [whole, fraction = ''] = formatAmount(minor, decimals).split('.')
-  return `${whole}.${fraction.padEnd(decimals, '0')} ${asset}`
+  return `${whole}.${fraction.padEnd(decimals, '0')}`
 }
-
-const posting = (name: string, asset: string, minor: bigint) => `  ${name}  ${written(asset, minor)}`
 
 /**
  * Writes a book for hledger or beancount, in parts: what each account had at `from`, a transaction for each event of each
@@ -106,51 +99,35 @@ export async function* plainTextOf(book: Book, program: Program, asked: Time): A
   const time = await finalTime(book, asked)
   const { from, to } = time
   if (to.micros <= from.micros) throw new RangeError(`the time is empty: nothing is final after ${to.text}`)
-  const dialect: Dialect = DIALECTS[program]
-  const begin = dayOf(from.text)
-  const accounts = await readBalances(book, time)
-  const namesOf = (name: 'name' | 'asset') => [...new Set(accounts.map((account) => account[name]))]
+  const dialect = DIALECTS[program]
+  const [first, last] = [dayOf(from.text), dayOf(momentOfMicros(to.micros - 1).text)]
+  const balances = await readBalances(book, time)
+  const had = balances.filter(({ opening }) => opening !== 0n)
+  const allOf = (member: 'name' | 'asset') => [...new Set(balances.map((balance) => balance[member]))]
   yield textOf([
-    ...dialect.begin,
+    ...dialect.begin(allOf('asset')),
     `; From ${from.text} to before ${to.text}`,
-    ...namesOf('asset').flatMap(dialect.asset),
-    ...namesOf('name').map((name) => dialect.account(name, begin)),
+    ...allOf('name').map((name) => dialect.account(name, first)),
+    ...['', dialect.head(first, 'Opening balances')],
+    ...had.map(({ name, asset, opening }) => posting(name, opening, asset)),
   ])
-  const had = accounts.filter(({ opening }) => opening !== 0n)
-  if (had.length > 0) {
-    const postings = had.map(({ name, asset, opening }) => posting(name, asset, opening))
-    yield textOf([dialect.head(begin, 'Opening balances'), ...postings])
-  }
-  for await (const entries of eventsIn(readEntries(book, time))) yield transactionOf(dialect, entries)
-  const closing = accounts.map(({ name, asset, closing }) => [name, written(asset, closing)] as const)
-  yield textOf(dialect.end(dayOf(momentOfMicros(to.micros - 1).text), closing))
+  let open = ''
+  for await (const entries of readEntries(book, time))
+    yield textOf(
+      entries.flatMap(({ created_at, type = '', event, transfer_id, account, profile_id, asset, amount }) => {
+        const line = posting(nameOfAccount(account, profile_id), minorOf(amount, asset), asset)
+        if (open === `${transfer_id} ${event}`) return [line]
+        open = `${transfer_id} ${event}`
+        // The id names the transfer: no text of a client is in a journal.
+        return ['', dialect.head(dayOf(created_at), `${type} ${event}`.trim(), transfer_id), line]
+      }),
+    )
+  yield textOf([
+    ...['', dialect.head(last, 'Closing balances')],
+    ...balances.map(({ name, asset, closing }) => dialect.end(name, written(closing, asset), asset, last)),
+  ])
 }
 
-/** A transaction names its transfer by the id: no text of a client is in a journal. */
-function transactionOf(dialect: Dialect, entries: BookEntry[]): string {
-  const { created_at, type, event, transfer_id } = entries[0]!
-  const label = type === undefined ? event : `${type} ${event}`
-  const postings = entries.map(({ account, profile_id, asset, amount }) =>
-    posting(nameOfAccount(account, profile_id), asset, negated(amount, asset)),
-  )
-  return textOf([dialect.head(dayOf(created_at), label, transfer_id), ...postings])
-}
-
-/** Lines, and an empty one after them. */
-const textOf = (lines: string[]) => `${lines.join('\n')}\n\n`
+const posting = (name: string, minor: bigint, asset: string) => `  ${name}  ${written(minor, asset)} ${asset}`
+const textOf = (lines: string[]) => `${lines.join('\n')}\n`
 const dayOf = (time: string) => time.slice(0, 10)
-
-/** The entries of one event of a transfer follow one another. */
-async function* eventsIn(pages: AsyncIterable<BookEntry[]>): AsyncGenerator<BookEntry[]> {
-  let open: BookEntry[] = []
-  for await (const page of pages)
-    for (const entry of page) {
-      const [first = entry] = open
-      if (first.transfer_id !== entry.transfer_id || first.event !== entry.event) {
-        yield open
-        open = []
-      }
-      open.push(entry)
-    }
-  if (open.length > 0) yield open
-}
