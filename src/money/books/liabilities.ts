@@ -5,13 +5,7 @@ import { poolOf } from '../../db/customer-pool.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import { leafOf, sumTreeOf } from './sum-tree.ts'
-import { readProfileSums, type ProfileSums } from './sums.ts'
-
-type SumTree = Awaited<ReturnType<typeof sumTreeOf>>
-type Trees = ReadonlyMap<string, SumTree>
-
-/** The trees of the last moment that was asked for: all profiles ask about the moment that was published. */
-const last = new WeakMap<Queryable, { micros: number; trees: Promise<Trees> }>()
+import { readProfileSums } from './sums.ts'
 
 /** Proof of what is owed to all profiles before a moment that is final. */
 export interface Liabilities {
@@ -20,12 +14,16 @@ export interface Liabilities {
   at: Moment
 }
 
+type Trees = Map<string, Awaited<ReturnType<typeof sumTreeOf>>>
+
+/** The trees of the last moment that was asked for: all profiles ask about the moment that was published. */
+const last = new WeakMap<Queryable, { micros: number; trees: Promise<Trees> }>()
+
 function treesOf(asked: Liabilities): Promise<Trees> {
   const pool = poolOf(asked.db)
   const { micros } = asked.at
   const known = last.get(pool)
-  if (known?.micros === micros) return known.trees
-  const trees = makeTrees(asked)
+  const trees = known?.micros === micros ? known.trees : makeTrees(asked)
   last.set(pool, { micros, trees })
   trees.catch(() => last.delete(pool))
   return trees
@@ -33,24 +31,25 @@ function treesOf(asked: Liabilities): Promise<Trees> {
 
 /** Makes the tree of each asset, by ticker. Reads each balance once. */
 async function makeTrees(asked: Liabilities): Promise<Trees> {
-  const { db, at } = asked
   const leaves = new Map<string, Buffer[]>()
-  for await (const page of readProfileSums({ db, customerId: undefined }, { from: at, to: at }))
-    for (const balance of page) {
-      const { asset } = balance
-      if (!leaves.has(asset)) leaves.set(asset, [])
-      leaves.get(asset)!.push(leafFor(asked, balance).leaf)
-    }
-  const trees = new Map<string, SumTree>()
+  for await (const { asset, leaf } of leavesOf(asked)) {
+    if (!leaves.has(asset)) leaves.set(asset, [])
+    leaves.get(asset)!.push(leaf)
+  }
+  const trees: Trees = new Map()
   // One after another: together, their slices of the process's time add up.
   for (const asset of [...leaves.keys()].sort()) trees.set(asset, await sumTreeOf(leaves.get(asset)!))
   return trees
 }
 
-/** Without a salt, whoever knows a profile's id and guesses its balance would recognise its leaf. */
-function leafFor({ macs, at }: Liabilities, { profile_id, asset, closing }: ProfileSums) {
-  const salt = macs.of('liabilities').lasting(`${at.micros} ${profile_id} ${asset}`)
-  return { salt, leaf: leafOf(salt, profile_id, asset, parseStoredAmount(closing, decimalsOf(asset))) }
+/** The balances as leaves. Without a salt, whoever knows a profile's id and guesses its balance would recognise its leaf. */
+async function* leavesOf({ db, macs, at }: Liabilities, customerId?: string, profileId?: string) {
+  for await (const page of readProfileSums({ db, customerId }, { from: at, to: at, profileId }))
+    for (const { profile_id, asset, closing: amount } of page) {
+      const salt = macs.of('liabilities').lasting(`${at.micros} ${profile_id} ${asset}`)
+      const leaf = leafOf(salt, profile_id, asset, parseStoredAmount(amount, decimalsOf(asset)))
+      yield { profile_id, asset, amount, salt: salt.toString('hex'), leaf }
+    }
 }
 
 /** Reads for each asset, by ticker, the number of balances, the total as a decimal string, and the root of the tree in hex. */
@@ -63,18 +62,15 @@ export async function readLiabilities(asked: Liabilities) {
 
 /** Reads the paths from a profile's balances before that moment to the roots, by ticker. */
 export async function readLiabilityProofs(asked: Liabilities, customerId: string, profileId: string) {
-  const { db, at } = asked
   const trees = await treesOf(asked)
   const proofs = []
-  for await (const page of readProfileSums({ db, customerId }, { from: at, to: at, profileId }))
-    for (const balance of page) {
-      const { profile_id, asset, closing: amount } = balance
-      const { salt, leaf } = leafFor(asked, balance)
-      const found = trees.get(asset)?.pathOf(leaf)
-      if (found === undefined) throw new Error(`the tree of ${asset} at ${at.text} lacks ${profile_id}`)
-      const sumOf = (sum: bigint) => formatAmount(sum, decimalsOf(asset))
-      const path = found.path.map(({ sum, hash }) => ({ sum: sumOf(sum), hash: hash.toString('hex') }))
-      proofs.push({ profile_id, asset, amount, salt: salt.toString('hex'), index: found.index, path })
-    }
+  for await (const { leaf, ...balance } of leavesOf(asked, customerId, profileId)) {
+    const { asset } = balance
+    const found = trees.get(asset)?.pathOf(leaf)
+    if (found === undefined) throw new Error(`the tree of ${asset} at ${asked.at.text} lacks ${profileId}`)
+    const sumOf = (sum: bigint) => formatAmount(sum, decimalsOf(asset))
+    const path = found.path.map(({ sum, hash }) => ({ sum: sumOf(sum), hash: hash.toString('hex') }))
+    proofs.push({ ...balance, index: found.index, path })
+  }
   return proofs
 }

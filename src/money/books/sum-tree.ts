@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { setImmediate as breathe } from 'node:timers/promises'
+import { grouped } from '../../db/rows.ts'
 
 /*
  * A Merkle sum tree: each node commits to the sum of the leaves below it. Whoever checks a path checks the sums on it, so a
@@ -12,24 +13,23 @@ import { setImmediate as breathe } from 'node:timers/promises'
 
 const SUM_BYTES = 16
 const NODE_BYTES = SUM_BYTES + 32
-const LIMIT = 1n << 128n
-/** Nodes that are made before other work of the process goes on: some 10 ms. */
-const NODES_AT_ONCE = 4096
+/** Sums and hashes that are made before other work of the process goes on: some 10 ms. */
+const PARTS_AT_ONCE = 8192
 
 const sha256 = (...parts: Uint8Array[]): Buffer => hash('sha256', Buffer.concat(parts), 'buffer')
 
-/** Sixteen bytes, big-endian. Throws RangeError for a negative sum, and for one of 2^128 or more. */
-function bytesOfSum(sum: bigint): Buffer {
-  if (sum < 0n || sum >= LIMIT) throw new RangeError(`no liability can be ${sum}`)
-  return Buffer.from(sum.toString(16).padStart(2 * SUM_BYTES, '0'), 'hex')
+/** A number in so many bytes, big-endian. Throws RangeError for one that is negative or does not fit. */
+function bytesOf(number: bigint, length = SUM_BYTES): Buffer {
+  const hex = number.toString(16).padStart(2 * length, '0')
+  if (number < 0n || hex.length > 2 * length) throw new RangeError(`no liability can be ${number}`)
+  return Buffer.from(hex, 'hex')
 }
 
-const sumIn = (bytes: Buffer, at: number) =>
-  (bytes.readBigUInt64BE(at) << 64n) | bytes.readBigUInt64BE(at + 8)
+const sumIn = (bytes: Buffer, at = 0) => (bytes.readBigUInt64BE(at) << 64n) | bytes.readBigUInt64BE(at + 8)
 
-/** A leaf as a node: its amount in minor units and its hash. Throws RangeError as `bytesOfSum` does. */
+/** A leaf as a node: its amount in minor units and its hash. Throws RangeError as `bytesOf` does. */
 export function leafOf(salt: Uint8Array, profileId: string, asset: string, minor: bigint): Buffer {
-  const sum = bytesOfSum(minor)
+  const sum = bytesOf(minor)
   const id = Buffer.from(profileId.replaceAll('-', ''), 'hex')
   return Buffer.concat([sum, sha256(Buffer.of(0), salt, id, sum, Buffer.from(asset))])
 }
@@ -40,22 +40,20 @@ export function leafOf(salt: Uint8Array, profileId: string, asset: string, minor
  * and the siblings on its path, from below. Lets other work go on in between.
  */
 export async function sumTreeOf(leaves: readonly Buffer[]) {
-  const levels: Buffer[] = [await inOrder(leaves)]
-  for (let level = levels[0]!; level.length > NODE_BYTES; level = levels.at(-1)!)
-    levels.push(await above(level))
-  const { sum: total, hash: top } = nodeAt(levels.at(-1)!, 0)
-  const count = Buffer.alloc(8)
-  count.writeBigUInt64BE(BigInt(leaves.length))
+  const levels = [await inOrder(leaves)]
+  while (levels.at(-1)!.length > NODE_BYTES) levels.push(await above(levels.at(-1)!))
+  const top = levels.at(-1)!
   return {
     leaves: leaves.length,
-    total,
-    root: sha256(Buffer.of(2), count, bytesOfSum(total), top),
+    total: sumIn(top),
+    root: sha256(Buffer.of(2), bytesOf(BigInt(leaves.length), 8), top),
     pathOf(leaf: Buffer) {
       const index = levels[0]!.indexOf(leaf) / NODE_BYTES
       if (!Number.isInteger(index)) return undefined
       const path = levels.flatMap((level, height) => {
-        const sibling = Math.floor(index / 2 ** height) ^ 1
-        return sibling * NODE_BYTES < level.length ? [nodeAt(level, sibling)] : []
+        const sibling = (Math.floor(index / 2 ** height) ^ 1) * NODE_BYTES
+        const hash = level.subarray(sibling + SUM_BYTES, sibling + NODE_BYTES)
+        return sibling < level.length ? [{ sum: sumIn(level, sibling), hash }] : []
       })
       return { index, path }
     },
@@ -66,32 +64,22 @@ const byHash = (a: Buffer, b: Buffer) => a.compare(b, SUM_BYTES, NODE_BYTES, SUM
 
 /** The leaves in the order of their hashes: first by the 12 bits that these begin with, because to sort a million takes seconds. */
 async function inOrder(leaves: readonly Buffer[]): Promise<Buffer> {
-  const parts = Array.from({ length: 4096 }, (): Buffer[] => [])
-  for (const leaf of leaves) parts[leaf.readUInt16BE(SUM_BYTES) >> 4]!.push(leaf)
+  const parts = grouped(leaves, (leaf) => leaf.readUInt16BE(SUM_BYTES) >> 4)
   const sorted: Buffer[] = []
-  for (const [place, part] of parts.entries()) {
-    sorted.push(Buffer.concat(part.sort(byHash)))
-    if (place % 16 === 0) await breathe()
+  for (const place of [...parts.keys()].sort((a, b) => a - b)) {
+    sorted.push(Buffer.concat(parts.get(place)!.sort(byHash)))
+    await breathe()
   }
   return Buffer.concat(sorted)
 }
 
-const nodeAt = (level: Buffer, place: number) => ({
-  sum: sumIn(level, place * NODE_BYTES),
-  hash: level.subarray(place * NODE_BYTES + SUM_BYTES, (place + 1) * NODE_BYTES),
-})
-
 async function above(level: Buffer): Promise<Buffer> {
-  const nodes = level.length / NODE_BYTES
-  const next = Buffer.alloc(Math.ceil(nodes / 2) * NODE_BYTES)
-  for (let place = 0; place * 2 < nodes; place++) {
-    const both = level.subarray(2 * place * NODE_BYTES, 2 * (place + 1) * NODE_BYTES)
-    const node =
-      both.length === NODE_BYTES
-        ? both
-        : Buffer.concat([bytesOfSum(sumIn(both, 0) + sumIn(both, NODE_BYTES)), sha256(Buffer.of(1), both)])
-    node.copy(next, place * NODE_BYTES)
-    if (place % NODES_AT_ONCE === 0) await breathe()
+  const parts: Buffer[] = []
+  for (let at = 0; at < level.length; at += 2 * NODE_BYTES) {
+    const both = level.subarray(at, at + 2 * NODE_BYTES)
+    if (both.length === NODE_BYTES) parts.push(both)
+    else parts.push(bytesOf(sumIn(both) + sumIn(both, NODE_BYTES)), sha256(Buffer.of(1), both))
+    if (parts.length % PARTS_AT_ONCE === 0) await breathe()
   }
-  return next
+  return Buffer.concat(parts)
 }
