@@ -1,5 +1,5 @@
 import { NIL_UUID } from '../../contract/fields.ts'
-import { transaction } from '../../db/database.ts'
+import { transaction, type Transaction } from '../../db/database.ts'
 import { pagesOf } from '../../db/rows.ts'
 import type { Book, Time } from './book.ts'
 
@@ -12,31 +12,27 @@ export type Sums = Record<'asset' | 'opening' | 'debit' | 'credit' | 'closing', 
 export type AccountSums = Sums & { account: string }
 export type ProfileSums = Sums & { customer_id: string; profile_id: string }
 
+const DEBIT = 'coalesce(-sum(amount) filter (where amount < 0), 0)'
+const CREDIT = 'coalesce(sum(amount) filter (where amount > 0), 0)'
 /** Debits and credits of entries, as columns. */
-export const SUMS = `coalesce(-sum(amount) filter (where amount < 0), 0) as debit,
-             coalesce(sum(amount) filter (where amount > 0), 0) as credit`
+export const SUMS = `${DEBIT} as debit, ${CREDIT} as credit`
 
 /**
  * Sums the entries of each account within a time that is final, and those before it, from closed days and the entries since.
  * `sums` has all accounts of an asset together.
  */
 export async function readSums({ db, customerId }: Book, { from, to }: Time) {
-  const read = transaction(
-    db,
-    async (tx) => {
-      const closed = await tx.query<Record<'before_from' | 'before_to', string | null>>(
-        `select max(until) filter (where until <= $1) as before_from, max(until) filter (where until <= $2) as before_to
-         from closed_days where digest is not null`,
-        [from.text, to.text],
-      )
-      const { before_from, before_to } = closed.rows[0]!
-      return tx.query<Sums & { account: string | null }>(SELECT_SUMS, [
-        ...[customerId, before_from, from.text, before_to, to.text],
-      ])
-    },
-    'isolation level repeatable read read only',
-  )
-  const { rows } = await read
+  const read = async (tx: Transaction) => {
+    const closed = await tx.query<Record<'before_from' | 'before_to', string | null>>(
+      `select max(until) filter (where until <= $1) as before_from, max(until) filter (where until <= $2) as before_to
+       from closed_days where digest is not null`,
+      [from.text, to.text],
+    )
+    const { before_from, before_to } = closed.rows[0]!
+    const asked = [customerId, before_from, from.text, before_to, to.text]
+    return tx.query<Sums & { account: string | null }>(SELECT_SUMS, asked)
+  }
+  const { rows } = await transaction(db, read, 'isolation level repeatable read read only')
   return {
     items: rows.filter((row): row is AccountSums => row.account !== null),
     sums: rows.flatMap(({ account, ...sums }) => (account === null ? [sums] : [])),
@@ -102,16 +98,15 @@ const balanceBefore = (time: string) => `
       order by e.created_at desc, e.version desc
       limit 1
     ) end`
-const sumWithin = (sum: string) => `
-    coalesce((select ${sum} from entries e where ${OF_BALANCE} and e.created_at >= $4 and e.created_at < $5), 0)`
+const sumWithin = (sum: string) =>
+  `(select ${sum} from entries e where ${OF_BALANCE} and e.created_at >= $4 and e.created_at < $5)`
 // Each look-up is a subquery of its own on a table: a cluster takes no other form.
 const SELECT_PROFILES = `
   select customer_id, profile_id, asset, trim_scale(coalesce(opening, 0)) as opening, trim_scale(debit) as debit,
          trim_scale(credit) as credit, trim_scale(closing) as closing
   from (
-    select b.customer_id, b.profile_id, b.asset, ${balanceBefore('$4')} as opening, ${balanceBefore('$5')} as closing,
-           ${sumWithin('-sum(amount) filter (where amount < 0)')} as debit,
-           ${sumWithin('sum(amount) filter (where amount > 0)')} as credit
+    select b.customer_id, b.profile_id, b.asset, ${sumWithin(DEBIT)} as debit, ${sumWithin(CREDIT)} as credit,
+           ${balanceBefore('$4')} as opening, ${balanceBefore('$5')} as closing
     from balances b
     where ($1::uuid is null or b.customer_id = $1) and ($2::uuid is null or b.profile_id = $2)
       and ($3::text is null or b.asset = $3) and (b.customer_id, b.profile_id, b.asset) > ($6::uuid, $7::uuid, $8::text)
