@@ -7,13 +7,6 @@ import { PLATFORM_ID } from '../../db/ids.ts'
 import { partsOf } from '../../db/parts.ts'
 import { SUMS } from './sums.ts'
 
-/**
- * Closes the days of the ledger, in UTC, one after the other, each in two steps. First the day is said to end, and from then on
- * the clock of the ledger's transactions is never before its end, wherever it is set (`LedgerTransaction.open`). Once all
- * transactions have ended that may not have seen that, the sums of the day are final: they are kept, and their digest is written
- * into the audit log. A process that dies leaves either step to the next. In live mode alone: sandboxes invent earlier history.
- */
-
 /** A day ends so long after its midnight: a clock that is a little ahead and set back must not date entries at a later time. */
 const ENDS_AFTER = '5 minutes'
 /** Days of one round: a ledger without a worker for years is closed within minutes, and other work goes on between. */
@@ -21,38 +14,36 @@ const DAYS_MAX = 100
 
 const LOOP = originOfLoop('closing')
 
-/** A day, such as `2026-11-29`, and the SHA-256 of its sums, in hex. */
-export type ClosedDay = Record<'day' | 'digest', string>
-
 /**
- * Returns the work of a loop: closes the days that can be closed now, and returns them. It remembers between the rounds which
- * transactions it waits for. `now`: the clock of the process, in milliseconds since 1970. A round throws `HorizonUnknown`.
+ * Returns the work of a loop, which closes the days of the ledger, in UTC, one after the other, and returns those of a round.
+ * First a day is said to end, and from then on the clock of the ledger's transactions is never before its end, wherever it is set
+ * (`LedgerTransaction.open`). Once all transactions have ended that may not have seen that, the sums of the day are final: they are
+ * kept, and their SHA-256 is written into the audit log. A process that dies leaves either step to the next. In live mode alone:
+ * sandboxes invent earlier history. `now`: the clock of the process, in milliseconds. A round throws `HorizonUnknown`.
  */
 export function closingOf(db: Database, log?: Pick<Logger, 'info'>, now = () => Date.now()) {
+  // The transactions that may not have seen the day's end, from round to round.
   let waiting = { day: '', sessions: [] as string[] }
-  return async (): Promise<ClosedDay[]> => {
-    const closed: ClosedDay[] = []
+  return async () => {
+    const closed: { day: string; digest: string }[] = []
     while (closed.length < DAYS_MAX) {
       const day = await endedDay(db, now())
       if (day === undefined) break
-      // Transactions that may not know that the day has ended.
       const underWay = await sessionsUnderWay(db)
-      const sessions =
-        waiting.day === day ? waiting.sessions.filter((was) => underWay.includes(was)) : underWay
-      waiting = { day, sessions }
-      if (sessions.length > 0) break
-      const made = await keepSums(db, day)
-      if (made === undefined) continue
-      closed.push(made)
-      log?.info(made, 'closed a day of the ledger')
+      if (waiting.day !== day) waiting = { day, sessions: underWay }
+      if (waiting.sessions.some((session) => underWay.includes(session))) break
+      const digest = await keepSums(db, day)
+      if (digest === undefined) continue
+      closed.push({ day, digest })
+      log?.info({ day, digest }, 'closed a day of the ledger')
     }
     return closed
   }
 }
 
 async function sessionsUnderWay(db: Database): Promise<string[]> {
-  const ofParts = partsOf(db).map(async (part) =>
-    (await readUnderWay(part.db)).map((session) => part.name + session),
+  const ofParts = partsOf(db).map(async ({ name, db: part }) =>
+    (await readUnderWay(part)).map((session) => name + session),
   )
   return (await Promise.all(ofParts)).flat()
 }
@@ -81,22 +72,21 @@ async function endedDay(db: Database, processNow: number): Promise<string | unde
   return rows[0]?.day
 }
 
-/** Keeps the sums of a day and their digest, once. Undefined where another process has. */
-async function keepSums(db: Database, day: string): Promise<ClosedDay | undefined> {
+/** Keeps the sums of a day, and returns their digest. Undefined where another process has. */
+async function keepSums(db: Database, day: string): Promise<string | undefined> {
   return transaction(db, async (tx) => {
-    const open = await tx.query('select 1 from closed_days where day = $1 and digest is null for update', [
-      day,
-    ])
+    const open = await tx.query(LOCK, [day])
     if (open.rowCount === 0) return undefined
     await tx.query(INSERT_SUMS, [day])
     const sums = await tx.query<{ digest: string }>(SELECT_DIGEST, [day])
     const { digest } = sums.rows[0]!
     await tx.query(CLOSE, [day, digest])
     await recordNow(tx, PLATFORM_ID, audited(LOOP, 'day.close', day, { after: { digest } }))
-    return { day, digest }
+    return digest
   })
 }
 
+const LOCK = 'select 1 from closed_days where day = $1 and digest is null for update'
 const INSERT_SUMS = `
     insert into day_sums (customer_id, day, account, asset, debit, credit)
     select e.customer_id, $1::date, e.account, e.asset, e.debit + coalesce(b.debit, 0), e.credit + coalesce(b.credit, 0)
