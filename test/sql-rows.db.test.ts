@@ -74,7 +74,7 @@ const OF_A_MOVED_CLOCK = ['src/db/sandbox-clock.ts advanceIn']
 
 /** Functions whose statements look for a customer, so that a cluster asks all its nodes. */
 const OF_ALL_CUSTOMERS = [
-  'src/money/books/read-entries.ts selectEntries',
+  'src/money/books/read-entries.ts readEntries',
   'src/money/books/sums.ts readProfileSums',
   'src/money/books/sums.ts readSums',
   'src/money/records/transfer-owner.ts findOwner',

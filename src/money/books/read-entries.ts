@@ -40,58 +40,50 @@ const FIRST_SLICE_MICROS = 60_000_000
  * order of its balances. Yields pages of at most 2,000 entries, none of them empty, and keeps no more in memory: `created_at`
  * has an index that finds a slice of time, not an order, so each page is a slice or a part of one.
  */
-export async function* readEntries(book: Book, asked: AskedEntries): AsyncGenerator<BookEntry[]> {
-  const end = asked.to.micros
-  let width = asked.profileId === undefined ? FIRST_SLICE_MICROS : Infinity
-  let from = asked.from
+export async function* readEntries(
+  { db, customerId }: Book,
+  { account, profileId, asset, withCounterAccounts = false, from: begin, to: end }: AskedEntries,
+): AsyncGenerator<BookEntry[]> {
+  const isOfProfile = profileId !== undefined
+  let from = begin
+  let width = isOfProfile ? Infinity : FIRST_SLICE_MICROS
   // Entries of the microsecond `from` that were read already.
   let skip = 0
-  while (from.micros < end) {
-    const to = momentOfMicros(Math.min(from.micros + width, end))
-    const page = await selectEntries(book, { ...asked, from, to }, skip)
-    if (page.length > 0) yield page
-    const next = page.length < PAGE ? to : momentAt(page.at(-1)!.created_at)
-    const readOfNext = page.filter(({ created_at }) => created_at === next.text).length
+  while (from.micros < end.micros) {
+    const to = momentOfMicros(Math.min(from.micros + width, end.micros))
+    const values = [from.text, to.text, customerId, account, profileId, asset, withCounterAccounts, skip]
+    const { rows } = await db.query<BookEntry>(isOfProfile ? OF_PROFILE : AS_POSTED, values)
+    if (rows.length > 0) yield rows.map(presentOf)
+    const next = rows.length < PAGE ? to : momentAt(rows.at(-1)!.created_at)
+    const readOfNext = rows.filter(({ created_at }) => created_at === next.text).length
     skip = next.micros === from.micros ? skip + readOfNext : readOfNext
     // The next slice is as long as what a page covers.
-    width = Math.max(1, next.micros - from.micros) * (page.length > PAGE / 2 ? 1 : 2)
+    width = Math.max(1, next.micros - from.micros) * (rows.length > PAGE / 2 ? 1 : 2)
     from = next
   }
 }
 
-async function selectEntries(
-  { db, customerId }: Book,
-  { from, to, account, profileId, asset, withCounterAccounts = false }: AskedEntries,
-  skip: number,
-): Promise<BookEntry[]> {
-  const order =
-    profileId === undefined
-      ? 'e.created_at, e.customer_id, e.transfer_id, e.event collate "C", e.position'
-      : 'e.created_at, e.asset, e.version'
-  const { rows } = await db.query<BookEntry>(
-    `
-    select e.created_at, e.customer_id, e.transfer_id, e.event, e.position, e.account, e.profile_id, e.asset,
-           trim_scale(e.amount) as amount, trim_scale(e.balance_after) as balance, t.type, t.ref_id, t.memo,
-           e.counter_accounts
-    from (
-      select e.*,
-             case when $7 then (
-               select coalesce(array_agg(distinct o.account) filter (where o.account <> e.account), array[e.account])
-               from entries o
-               where o.customer_id = e.customer_id and o.transfer_id = e.transfer_id and o.event = e.event and o.asset = e.asset
-             ) end as counter_accounts
-      from entries e
-      where created_at >= $1 and created_at < $2
-        and ($3::uuid is null or customer_id = $3)
-        and ($4::text is null or account = $4)
-        and ($5::uuid is null or profile_id = $5)
-        and ($6::text is null or asset = $6)
-      order by ${order}
-      limit ${PAGE} offset $8
-    ) e
-    left join transfers t on t.customer_id = e.customer_id and t.id = e.transfer_id
-    order by ${order}`,
-    [from.text, to.text, customerId, account, profileId, asset, withCounterAccounts, skip],
-  )
-  return rows.map(presentOf)
-}
+const selectBy = (order: string) => `
+  select e.created_at, e.customer_id, e.transfer_id, e.event, e.position, e.account, e.profile_id, e.asset,
+         trim_scale(e.amount) as amount, trim_scale(e.balance_after) as balance, t.type, t.ref_id, t.memo,
+         e.counter_accounts
+  from (
+    select e.*,
+           case when $7 then (
+             select coalesce(array_agg(distinct o.account) filter (where o.account <> e.account), array[e.account])
+             from entries o
+             where o.customer_id = e.customer_id and o.transfer_id = e.transfer_id and o.event = e.event and o.asset = e.asset
+           ) end as counter_accounts
+    from entries e
+    where created_at >= $1 and created_at < $2
+      and ($3::uuid is null or customer_id = $3)
+      and ($4::text is null or account = $4)
+      and ($5::uuid is null or profile_id = $5)
+      and ($6::text is null or asset = $6)
+    order by ${order}
+    limit ${PAGE} offset $8
+  ) e
+  left join transfers t on t.customer_id = e.customer_id and t.id = e.transfer_id
+  order by ${order}`
+const AS_POSTED = selectBy('e.created_at, e.customer_id, e.transfer_id, e.event collate "C", e.position')
+const OF_PROFILE = selectBy('e.created_at, e.asset, e.version')
