@@ -74,9 +74,9 @@ const OF_A_MOVED_CLOCK = ['src/db/sandbox-clock.ts advanceIn']
 
 /** Functions whose statements look for a customer, so that a cluster asks all its nodes. */
 const OF_ALL_CUSTOMERS = [
-  'src/money/books/read-entries.ts readEntries',
-  'src/money/books/sums.ts readProfileSums',
-  'src/money/books/sums.ts readSums',
+  'src/money/books/book.ts readEntries',
+  'src/money/books/book.ts readProfileSums',
+  'src/money/books/book.ts readSums',
   'src/money/records/transfer-owner.ts findOwner',
   'src/rails/payouts/found-withdrawals.ts findPayee',
 ]

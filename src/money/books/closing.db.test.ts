@@ -9,7 +9,7 @@ import { advanceClock } from '../../db/sandbox-clock.ts'
 import { createCustomer } from '../records/customer.ts'
 import { verify } from '../verify/verify.ts'
 import { closingOf } from './closing.ts'
-import { readProfileSums, readSums } from './sums.ts'
+import { readProfileSums, readSums } from './book.ts'
 
 const DAY = 86_400_000_000
 const ASSETS = ['USD', 'USDG', 'BTC']

@@ -5,7 +5,7 @@ import { transaction, type Database } from '../../db/database.ts'
 import { readUnderWay } from '../../db/horizon.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { partsOf } from '../../db/parts.ts'
-import { SUMS } from './sums.ts'
+import { SUMS } from './book.ts'
 
 /** A day ends so long after its midnight: a clock that is a little ahead and set back must not date entries at a later time. */
 const ENDS_AFTER = '5 minutes'

@@ -5,7 +5,7 @@ import { poolOf } from '../../db/customer-pool.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import { leafOf, sumTreeOf } from './sum-tree.ts'
-import { readProfileSums } from './sums.ts'
+import { readProfileSums } from './book.ts'
 
 /** Proof of what is owed to all profiles before a moment that is final. */
 export interface Liabilities {

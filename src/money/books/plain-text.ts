@@ -1,10 +1,8 @@
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { momentOfMicros } from '../../db/ids.ts'
-import { finalTime, type Book, type Time } from './book.ts'
+import { finalTime, readEntries, readProfileSums, readSums, type Book, type Sums, type Time } from './book.ts'
 import { inChart } from './chart.ts'
-import { readEntries } from './read-entries.ts'
-import { readProfileSums, readSums, type Sums } from './sums.ts'
 
 /** A program that reads books as plain text. */
 export type Program = 'hledger' | 'beancount'

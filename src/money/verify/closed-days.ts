@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { DIGEST } from '../books/closing.ts'
-import { SUMS } from '../books/sums.ts'
+import { SUMS } from '../books/book.ts'
 
 /** Closed days never change: the rules of each customer's sums. */
 export const CLOSED_DAY_RULES: Record<string, string> = {

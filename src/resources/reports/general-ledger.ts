@@ -4,8 +4,7 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { AssetSymbol, Timestamp, Uuid } from '../../contract/fields.ts'
 import { pageEnd, pageParameters } from '../../http/lists.ts'
 import { inChart } from '../../money/books/chart.ts'
-import { readEntries } from '../../money/books/read-entries.ts'
-import { readSums } from '../../money/books/sums.ts'
+import { readEntries, readSums } from '../../money/books/book.ts'
 import { Figure, OF_CUSTOMER, PERIOD, report, type AskedReport } from './report.ts'
 
 type Asked = AskedReport<{ account?: string; asset?: string; profile_id?: string }>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { AssetSymbol, OneOf, Uuid } from '../../contract/fields.ts'
 import { inChart } from '../../money/books/chart.ts'
-import { readProfileSums, readSums, type AccountSums } from '../../money/books/sums.ts'
+import { readProfileSums, readSums, type AccountSums } from '../../money/books/book.ts'
 import { Figure, OF_CUSTOMER, report, UNTIL, type AskedReport } from './report.ts'
 
 const SUMS = {

@@ -2,8 +2,7 @@ import { expect, test } from 'vitest'
 import { ownDatabase } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
-import { finalTime } from './book.ts'
-import { readEntries, type BookEntry } from './read-entries.ts'
+import { finalTime, readEntries, type BookEntry } from './book.ts'
 
 const database = await ownDatabase()
 const { db } = database
