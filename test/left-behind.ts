@@ -1,17 +1,11 @@
 import { vi } from 'vitest'
 
 /**
- * A test file must put back what it changes in its process, because the next file runs there. Vitest runs this module before
- * each file, and it throws where an earlier file has left its clock or its `fetch`.
+ * Vitest runs this module before each test file, in a process that may have run others. It throws where one of them has not put
+ * back its clock or its `fetch`.
  */
+const kept = globalThis as { fetchOfTests?: typeof fetch }
 
-const KEY = Symbol.for('bursar: the fetch of this process')
-const kept = globalThis as { [KEY]?: typeof fetch }
-
-kept[KEY] ??= globalThis.fetch
-const left = [
-  ...(globalThis.fetch === kept[KEY] ? [] : ['its fetch']),
-  ...(vi.isFakeTimers() ? ['its clock'] : []),
-]
-if (left.length > 0)
-  throw new Error(`a test file that ran before in this process has left ${left.join(' and ')}`)
+kept.fetchOfTests ??= globalThis.fetch
+if (vi.isFakeTimers() || globalThis.fetch !== kept.fetchOfTests)
+  throw new Error('a test file that ran before in this process has left its clock or its fetch')
