@@ -14,8 +14,8 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
   /** Sums of all files, and of the file, the group and the account under way. */
   const totals = [0n]
   const add = (amount: bigint) => totals.push(totals.pop()! + amount)
-  let [file, date, asset] = ['', '', '']
   const balances = new Map<string, bigint>()
+  let [file, date, asset]: (string | undefined)[] = []
   for await (const record of recordsOf(text, NEXT)) {
     // A stroke ends the last field of a line. Without it, the text goes on in the next line.
     const [kind = '', ...fields] = record
@@ -30,7 +30,12 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
       if (minorIn(fields[0]) !== total)
         refuse(`record ${kind}: its control total ${shown(fields[0])} is not that of its records, ${total}`)
       add(total)
-      if (kind === '49') endAccount(statements, balances.get('010'), balances.get('015'))
+      if (kind !== '49') continue
+      const [opening, closing] = [balances.get('010'), balances.get('015')]
+      const { lines, sum } = statements.draft!
+      // Some banks leave the opening balance out, or have accounts without balances and lines.
+      if (closing === undefined && lines.length === 0) statements.draft = undefined
+      statements.finish({ opening: opening ?? (closing ?? 0n) - sum, closing })
     } else if (kind === '16') {
       const line = lineOf(fields)
       add(line.amount < 0n ? -line.amount : line.amount)
@@ -38,7 +43,7 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
     } else totals.push(0n)
     if (kind === '01') file = `${fields[2]}-${fields[4]}`
     if (kind === '02') {
-      ;[date, asset] = [dateIn(fields[3]), fields[5] || 'USD']
+      ;[date, asset] = [dateIn(fields[3]), fields[5]]
       // Corrections, deletions, tests, and what is no whole day.
       if (fields[2] !== '1' || !['', '2', '4'].includes(fields[6] ?? ''))
         refuse(`the group ${shown(record)} is no update with the balances of a whole day`)
@@ -51,20 +56,14 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
       for (let first = 2; first < fields.length;) {
         const [type, amount, , ...funds] = fields.slice(first, first + 5)
         if (type === '015' && balances.has(type)) refuse(`account ${shown(account)} has two closing balances`)
-        if (type && amount) balances.set(type, minorIn(amount))
-        if (type && amount) add(minorIn(amount))
         first += type ? 3 + fundsFields(funds) : 1
+        if (!type || !amount) continue
+        balances.set(type, minorIn(amount))
+        add(minorIn(amount))
       }
     }
   }
   if (totals.length > 1) refuse('the file is truncated: it has no record 99')
-}
-
-/** Some banks leave the opening balance out, or have accounts without balances and lines. */
-function endAccount(statements: Statements, opening?: bigint, closing?: bigint): void {
-  const { lines, sum } = statements.draft!
-  if (closing === undefined && lines.length === 0) statements.draft = undefined
-  statements.finish({ opening: opening ?? (closing === undefined ? undefined : closing - sum), closing })
 }
 
 const minorIn = (text = ''): bigint =>

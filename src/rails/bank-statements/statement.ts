@@ -8,42 +8,33 @@ import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
 
 /** A bank's statement in plain values, whatever its format, and what the parsers share. Amounts are signed cents. */
 
-export interface BankLine {
-  /** Booking date, YYYY-MM-DD. */
-  date: string
-  /** Negative: it left the account. */
+/**
+ * `text` is all that strangers wrote and the bank added, and they may choose `customer_reference`: only the bank writes the rest.
+ * Reversal: it corrects a line of its own. Return: it says that a payment came back. Single: by markup one payment alone, whose text
+ * is of nobody else.
+ */
+export interface BankLine extends Record<'date' | 'text' | 'code', string> {
   amount: bigint
-  /** The bank's own reference. Nobody else chooses it. */
   reference?: string | undefined
-  /** End-to-end or customer reference, which a stranger may have chosen. */
   customer_reference?: string | undefined
-  /** All of the remittance text and what the bank added. Strangers write it. */
-  text: string
-  /** The bank's code of the kind. */
-  code: string
-  /** The bank corrects a line of its own. */
   is_reversal: boolean
-  /** The bank says that a payment came back. Never derived from the text. */
   is_return: boolean
-  /** By markup one payment alone, whose text is of nobody else. */
   is_single?: boolean
 }
 
-export interface BankStatement extends Record<'account' | 'currency' | 'id', string> {
+/** `date` is that of the closing balance. */
+export interface BankStatement extends Record<'account' | 'currency' | 'id' | 'date', string> {
   format: 'CAMT_053' | 'MT940' | 'BAI2'
   number?: number | undefined
   from?: string | undefined
-  /** The date of the closing balance. */
-  date: string
   opening: bigint
   closing: bigint
   lines: BankLine[]
 }
 
-type Texts = Record<'id' | 'account' | 'number' | 'from' | 'date', string> & { currency?: string }
-/** A statement under way, in the texts of the file, with the sum of its lines. */
-type Draft = Pick<BankStatement, 'format' | 'lines'> &
-  Texts & { opening?: bigint; closing?: bigint; sum: bigint }
+/** A statement under way: what the file has said of it, in its texts, and the sum of its lines. */
+type Draft = Partial<Omit<BankStatement, 'number'>> &
+  Pick<BankStatement, 'format' | 'lines'> & { number?: string; sum: bigint }
 
 const [LINES_MAX, TEXT_LENGTH_MAX, CONTINUATIONS_MAX] = [100_000, 20_000, 1_000]
 /** How much a parser reads at once: the longest record, or as much of a file without records. */
@@ -57,32 +48,32 @@ export class Statements {
   draft: Draft | undefined
   #lineCount = 0
 
-  begin(format: Draft['format'], known: Partial<Draft>): void {
+  begin(format: Draft['format'], said: Partial<Draft> = {}): void {
     this.finish()
-    this.draft = { id: '', account: '', number: '', from: '', date: '', ...known, format, lines: [], sum: 0n }
+    this.draft = { ...said, format, lines: [], sum: 0n }
   }
 
   add(line: BankLine): void {
     if (++this.#lineCount > LINES_MAX) refuse(`the file has more than ${LINES_MAX} lines`)
     const draft = this.draft ?? refuse('the file has a line outside of a statement')
     draft.sum += line.amount
-    const texts = [line.text, line.code, line.reference, line.customer_reference].map(plainText)
-    const [text = '', code = '', ...references] = texts
-    const [reference, customer_reference] = references.map((each) => (NONE.test(each) ? undefined : each))
-    if (line.amount !== 0n) draft.lines.push({ ...line, reference, customer_reference, text, code })
+    const [text = '', code = ''] = [line.text, line.code].map(plainText)
+    const [reference, customer_reference] = [line.reference, line.customer_reference].map(referenceIn)
+    if (line.amount !== 0n) draft.lines.push({ ...line, text, code, reference, customer_reference })
   }
 
   /** Throws a Refusal unless the statement under way is whole and its lines lead from its opening to its closing balance. */
-  finish(known: Partial<Draft> = {}): void {
+  finish(said: Partial<Draft> = {}): void {
     if (this.draft === undefined) return
-    const draft = { ...this.draft, ...known }
-    const { format, id, account, currency, number, from, opening, closing, lines } = draft
-    if (account === '' || opening === undefined || closing === undefined)
+    const draft = { ...this.draft, ...said }
+    const { format, id, account, currency, number = '', from, opening, closing, lines } = draft
+    if (!account || opening === undefined || closing === undefined)
       refuse(`${shown(id)} is truncated: it has no balance CLBD (62F, 015), OPBD (60F, 010) or account`)
     requireAsset(currency || WIRE_ASSET)
-    const [reached, said] = [opening + draft.sum, closing].map(amountOf)
-    if (reached !== said)
-      refuse(`statement ${shown(id)}: lines up to ${reached} do not make its closing balance ${said}`)
+    if (opening + draft.sum !== closing)
+      refuse(
+        `statement ${shown(id)}: lines up to ${amountOf(opening + draft.sum)} do not make its closing balance ${amountOf(closing)}`,
+      )
     const date = dateIn(draft.date)
     for (const line of lines) line.date = line.date === '' ? date : dateIn(line.date)
     const named = { format, account: plainText(account), currency: WIRE_ASSET, id: plainText(id) }
@@ -103,6 +94,8 @@ function plainText(text = ''): string {
   if (text.length > TEXT_LENGTH_MAX) refuse(`a line has more than ${TEXT_LENGTH_MAX} characters of text`)
   return text.replace(new RegExp(UNREADABLE, 'gu'), ' ').replace(/\s+/g, ' ').trim()
 }
+
+const referenceIn = (text?: string) => (NONE.test(plainText(text)) ? undefined : plainText(text))
 
 /** A calendar date, YYYY-MM-DD, also with a time, or YYMMDD of this century. Throws a Refusal for any other text. */
 export function dateIn(text = ''): string {
