@@ -51,29 +51,27 @@ export async function readLines(db: Queryable, { id, state, date }: Wanted): Pro
  * and recent lines that are a deposit with one memo, or a taken wire whose id they have.
  */
 export async function importStatements(matching: Matching, statements: BankStatement[], exact = false) {
-  const stored = await storeStatements(matching.db, statements, matching)
+  const { db } = matching
+  const stored = await storeStatements(db, statements, matching)
   const matched = await markRecorded(matching)
   // The lines of this file, not those of the database: whoever writes there must not credit anybody.
   // None of a file in which the bank takes back lines of its own: they may be of these.
   const isReversed = statements.some(({ lines }) => lines.some(({ is_reversal }) => is_reversal))
   const lines = exact && !isReversed ? stored.flatMap(({ recent }) => recent) : []
-  for (let start = 0; start < lines.length; start += TOGETHER_MAX)
-    for (const { state, ...own } of await withProposals(
-      matching.db,
-      lines.slice(start, start + TOGETHER_MAX),
-    )) {
-      if (state !== 'PROPOSED' || !own.candidates[0]?.isExact) continue
+  for (let start = 0; start < lines.length; start += TOGETHER_MAX) {
+    const together = await withProposals(db, lines.slice(start, start + TOGETHER_MAX))
+    for (const line of together.filter((proposed) => proposed.exact !== undefined)) {
       // Again: a person may have recorded it meanwhile.
-      const [line] = await withProposals(matching.db, [own])
-      const [candidate] = line!.candidates
-      if (line!.state !== 'PROPOSED' || !candidate?.isExact) continue
+      const [again] = await withProposals(db, [line])
+      if (again?.exact === undefined) continue
       try {
-        matched.push(await matchLine(matching, own, candidate.is, 'EXACT'))
+        matched.push(await matchLine(matching, line, again.exact, 'EXACT'))
       } catch (error) {
         // Screening, a policy or another operator has stopped it: it waits for a person.
         if (!(error instanceof Refusal || error instanceof Problem)) throw error
       }
     }
+  }
   const items = stored.map(({ item }) => item)
   const changed = matched.length > 0 || items.some(({ is_new }) => is_new)
   return { account: statements[0]!.account, items, matched, changed }

@@ -31,7 +31,7 @@ const joinedWords = (length: number) =>
 const MEMO_LENGTH = 16
 const [MEMO, TRANSFER_ID] = [joinedWords(MEMO_LENGTH), joinedWords(32)]
 
-export const isOut = ({ amount }: { amount: string }): boolean => amount.startsWith('-')
+export const isOut = ({ amount = '' }: { amount?: string }): boolean => amount.startsWith('-')
 /** Letters and digits alone: a memo as it is kept, however banks print it. */
 export const plainOf = (text: string): string => text.toUpperCase().replace(/[^A-Z0-9]+/g, '')
 
@@ -45,9 +45,9 @@ function namesIn({ text, customer_reference = '' }: StoredLine): Set<string> {
 }
 
 /** `name`: what a line may name besides what it is. Memo and payee of a wire that left are the customer's words, and no name. */
-type Target = Pick<Candidate, 'kind' | 'is'> & { amount?: string; name?: string | null }
+type Target = Candidate & { amount?: string; name?: string | null }
 type Wire = Target &
-  Record<'bank_reference' | 'amount', string> &
+  Record<'bank_reference', string> &
   Record<'is_sent_back' | 'is_done' | 'is_returnable', boolean>
 
 /** What lines may be, and the wires that have their references. `is_done`: it is a line. */
@@ -72,7 +72,7 @@ async function readKnown(db: Queryable, lines: readonly StoredLine[]) {
   const memos = await memosAmong(db, words)
   const pending = await pendingAmong(db, memos)
   const targets: Target[] = [
-    ...memos.map((is) => ({ kind: 'DEPOSIT', is }) as const),
+    ...memos.map((is) => ({ kind: 'DEPOSIT', is, isExact: true }) as const),
     ...taken.map((wire) => ({ kind: 'SENT', is: wire.transfer_id, amount: `-${wire.amount}` }) as const),
     ...wires.filter(({ is_done }) => !is_done),
     ...pending.map((wire) => ({ kind: 'RECORDED', is: wire.transfer_id, name: wire.memo_id }) as const),
@@ -81,42 +81,47 @@ async function readKnown(db: Queryable, lines: readonly StoredLine[]) {
   return { wires, targets }
 }
 
-type Known = Awaited<ReturnType<typeof readKnown>>
-function candidatesOf(line: ReadLine, { wires, targets }: Known): Candidate[] {
-  if (line.kind !== undefined) return [{ kind: line.kind, is: line.transfer_id! }]
+/** The bank's reference decides, then the bank's code, then the text. */
+function candidatesOf(
+  line: StoredLine,
+  { wires, targets }: Awaited<ReturnType<typeof readKnown>>,
+): Candidate[] {
   const own = wires.find((wire) => wire.bank_reference === line.bank_reference && isOut(wire) === isOut(line))
-  if (own !== undefined) return own.is_done || own.is_sent_back ? [] : [{ kind: 'RECORDED', is: own.is }]
+  if (own !== undefined) return own.is_done || own.is_sent_back ? [] : [own]
   const names = namesIn(line)
-  const isBack = line.is_return || line.is_reversal
-  const isAny = (kind: Candidate['kind']) => !isOut(line) && kind === (isBack ? 'RETURN' : 'DEPOSIT')
-  const isEqual = ({ kind, amount }: Target) => !isBack && kind !== 'RETURN' && amount === line.amount
   const isNamed = ({ is, name }: Target) => names.has(plainOf(is)) || (name != null && names.has(name))
-  const fitting = targets.filter((target) => isAny(target.kind) || isEqual(target))
-  const named = fitting.filter(isNamed)
+  const isEqual = ({ amount }: Target) => amount === line.amount
+  const of = (...kinds: Candidate['kind'][]) => targets.filter(({ kind }) => kinds.includes(kind))
+  if (line.is_return || line.is_reversal) return isOut(line) ? [] : of('RETURN').filter(isNamed)
+  if (isOut(line)) {
+    const equal = of('SENT', 'RECORDED').filter(isEqual)
+    const named = equal.filter(isNamed)
+    // A wire's memo is its customer's word, and may have the id of another wire.
+    const isExact = equal.length === 1 && equal[0]!.kind === 'SENT'
+    return named.length === 0 ? equal : named.map((target) => ({ ...target, isExact }))
+  }
+  const deposits = of('DEPOSIT').filter(isNamed)
+  const recorded = of('RECORDED').filter((target) => !isOut(target))
+  if (deposits.length === 0) return recorded.filter((target) => isEqual(target) && isNamed(target))
   // A person may have recorded what arrived with another of its references, also as what came back: to credit it again needs
   // a person.
-  const isRecorded = (target: Target) =>
-    target.kind === 'RECORDED' && target.amount?.[0] !== '-' && (isEqual(target) || isNamed(target))
-  const others = named.some(({ kind }) => kind === 'DEPOSIT') ? targets.filter(isRecorded) : []
-  const found = isOut(line) && named.length === 0 ? fitting : [...new Set([...named, ...others])]
-  // A wire's memo is its customer's word, and may have the id of another wire.
-  const isExact = ({ kind }: Target) =>
-    kind === 'DEPOSIT' || (kind === 'SENT' && named.length === 1 && fitting.length === 1)
-  return found.map((target) => ({ kind: target.kind, is: target.is, isExact: isExact(target) }))
+  return [...deposits, ...recorded.filter((target) => isEqual(target) || isNamed(target))]
 }
 
-/** The lines with what each is or may be. A transfer for which two of them are candidates is ambiguous. */
+/** The lines with what each is or may be, and what it is exactly. A transfer for which two of them are candidates is ambiguous. */
 export async function withProposals<Line extends ReadLine>(db: Database, lines: readonly Line[]) {
   const open = lines.filter(({ kind }) => kind === undefined)
   const known = await readKnown(db, open)
-  const found = lines.map((line) => ({ ...line, candidates: candidatesOf(line, known) }))
-  const all = found.flatMap(({ kind, candidates }) => (kind === undefined ? candidates : []))
-  const uses = grouped(all, ({ is }) => is)
-  return found.map((line) => {
-    const [first, ...others] = line.candidates
+  const found = new Map(open.map((line) => [line.id, candidatesOf(line, known)]))
+  const uses = grouped([...found.values()].flat(), ({ is }) => is)
+  return lines.map((line) => {
+    const { id, kind, transfer_id: is = '' } = line
+    const candidates = kind === undefined ? found.get(id)! : [{ kind, is }]
+    const [first, ...others] = candidates
     const isShared = first !== undefined && first.kind !== 'DEPOSIT' && (uses.get(first.is) ?? []).length > 1
     const proposal = first === undefined ? 'OPEN' : others.length > 0 || isShared ? 'AMBIGUOUS' : 'PROPOSED'
-    const candidates = line.candidates.slice(0, CANDIDATES_MAX)
-    return { ...line, candidates, state: line.kind === undefined ? proposal : 'MATCHED' } as const
+    const state = kind === undefined ? proposal : 'MATCHED'
+    const exact = state === 'PROPOSED' && first?.isExact ? first.is : undefined
+    return { ...line, candidates: candidates.slice(0, CANDIDATES_MAX), state, exact } as const
   })
 }

@@ -1,16 +1,14 @@
 import { Type } from 'typebox'
 import { Closed, Items, Lines, OneOf, Text, Uuid } from '../../contract/fields.ts'
-import { forAll } from '../../db/database.ts'
-import type { Request } from '../../http/operation.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
+import { forAll } from '../../db/database.ts'
 import { decideLine, importStatements, LISTED_MAX, readLines } from '../../rails/bank-statements/decide.ts'
 import { withProposals } from '../../rails/bank-statements/match.ts'
 import { FILE_BYTES_MAX, readStatements } from '../../rails/bank-statements/read.ts'
 import { reconcile } from '../../rails/bank-statements/reconciliation.ts'
-import { openScreeningOfCommand } from '../../rails/screening/open-screening.ts'
-import { operatorOperation, type OperatorContext } from '../operation.ts'
 import { Changed } from '../../rails/wires/outgoing-wires.ts'
-import { byOf, requireLive } from './wires.ts'
+import { operatorOperation } from '../operation.ts'
+import { recordingOf } from './wires.ts'
 
 /** Statements of the platform's bank account: what `bursar bank` does (docs/guides/live-without-a-bank-interface.md). */
 
@@ -23,13 +21,6 @@ const Kind = OneOf(['DEPOSIT', 'SENT', 'RETURN', 'RECORDED'], 'RECORDED: by an o
 const Match = Type.Object({ line_id: Uuid('The line.'), transfer_id: Transfer, kind: Kind, changed: Changed })
 /** A body of base64 is a third longer than the file. */
 const FILE_TEXT_MAX = Math.ceil(FILE_BYTES_MAX / 3) * 4
-
-type Asked = Pick<OperatorContext, 'db' | 'ledger' | 'settings'> & Pick<Request, 'origin'>
-const matchingOf = async ({ ledger, settings, ...request }: Asked) => {
-  requireLive(settings)
-  const db = forAll(request.db)
-  return { db, ledger, screening: await openScreeningOfCommand(db, settings), ...(await byOf(db, request)) }
-}
 
 export const importBankStatement = operatorOperation({
   method: 'POST',
@@ -48,7 +39,7 @@ export const importBankStatement = operatorOperation({
     exact: Type.Optional(Type.Boolean({ description: 'Match exact lines of camt.053 without a person.' })),
   }),
   run: async ({ body: { file, exact }, ...request }) =>
-    importStatements(await matchingOf(request), await readStatements(Buffer.from(file, 'base64')), exact),
+    importStatements(await recordingOf(request), await readStatements(Buffer.from(file, 'base64')), exact),
 })
 
 export const listBankLines = operatorOperation({
@@ -85,7 +76,7 @@ export const matchBankLine = operatorOperation({
   params: Closed({ id: Uuid('The line.') }),
   body: Closed({ is: Type.Optional(Text(200, 'A memo, or a transfer. Without: the proposal.', 1)) }),
   run: async ({ params: { id }, body, ...request }) =>
-    decideLine(await matchingOf(request), id, body.is?.toLowerCase()),
+    decideLine(await recordingOf(request), id, body.is?.toLowerCase()),
 })
 
 export const getReconciliation = operatorOperation({

@@ -28,8 +28,7 @@ import {
   recordWireReturn,
   sendWireBack,
 } from '../../rails/wires/record-wires.ts'
-import type { Context } from '../context.ts'
-import { operatorOperation } from '../operation.ts'
+import { operatorOperation, type OperatorContext } from '../operation.ts'
 
 /**
  * Wires of a bank without an API, of all customers: what `bursar wire` does (docs/guides/live-without-a-bank-interface.md).
@@ -51,16 +50,24 @@ function referenceOf(text: string): string {
 }
 
 /** Throws in a sandbox, whose simulated bank sends and receives wires itself. */
-export function requireLive({ mode }: Context['settings']): void {
+function requireLive({ mode }: OperatorContext['settings']): void {
   if (mode === 'sandbox')
     throw new Refusal('live mode only: the simulated bank of a sandbox sends and receives its wires itself')
 }
 
 /** The operator, by the name that people know; on the command line the user of the operating system. */
-export const byOf = async (db: Database, { origin }: Pick<Request, 'origin'>): Promise<By> => ({
+const byOf = async (db: Database, { origin }: Pick<Request, 'origin'>): Promise<By> => ({
   operator: origin.actor.type === 'OPERATOR' ? await operatorName(db, origin.actor.id) : origin.actor.id,
   origin,
 })
+
+/** What recording a wire takes, over all customers, and who records it. Throws in a sandbox. */
+export async function recordingOf({ ledger, settings, ...request }: Asked) {
+  requireLive(settings)
+  const db = forAll(request.db)
+  return { db, ledger, screening: await openScreeningOfCommand(db, settings), ...(await byOf(db, request)) }
+}
+type Asked = Pick<OperatorContext, 'db' | 'ledger' | 'settings'> & Pick<Request, 'origin'>
 
 export const listWires = operatorOperation({
   method: 'GET',
@@ -152,12 +159,10 @@ export const recordReturn = operatorOperation({
   reply: RecordedWire,
   params: Params,
   body: Closed({ amount: Amount('The amount that came back, in USD.'), bank_reference: BankReference }),
-  async run({ params: { id }, body, db, ledger, settings, ...request }) {
-    requireLive(settings)
-    const screening = await openScreeningOfCommand(forAll(db), settings)
-    const said = { amount: body.amount, bank_reference: referenceOf(body.bank_reference) }
-    const operator = await byOf(db, request)
-    return recordWireReturn({ db: forAll(db), ledger, screening }, { transfer_id: id, ...said, ...operator })
+  async run({ params: { id }, body: { amount, bank_reference }, ...request }) {
+    const recording = await recordingOf(request)
+    const said = { transfer_id: id, amount, bank_reference: referenceOf(bank_reference) }
+    return recordWireReturn(recording, { ...recording, ...said })
   },
 })
 
@@ -172,11 +177,10 @@ export const recordDeposit = operatorOperation({
     amount: Amount('The amount, in USD.'),
     bank_reference: BankReference,
   }),
-  async run({ body: { memo, amount, bank_reference }, db, ledger, settings, ...request }) {
-    requireLive(settings)
-    const screening = await openScreeningOfCommand(forAll(db), settings)
+  async run({ body: { memo, amount, bank_reference }, ...request }) {
+    const recording = await recordingOf(request)
     const said = { memo, amount, bank_reference: referenceOf(bank_reference) }
-    return recordWireDeposit({ db: forAll(db), ledger, screening }, { ...said, ...(await byOf(db, request)) })
+    return recordWireDeposit(recording, { ...recording, ...said })
   },
 })
 
