@@ -1,13 +1,20 @@
-import type { Database, Queryable } from '../../db/database.ts'
-import { grouped } from '../../db/rows.ts'
-import { listOpenWires } from '../wires/outgoing-wires.ts'
+import { audited, recordNow } from '../../audit/audited.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
+import { Problem } from '../../contract/problems.ts'
+import { Refusal } from '../../contract/refusal.ts'
+import { transaction, violatedConstraint, type Database, type Queryable } from '../../db/database.ts'
+import { PLATFORM_ID, UUID } from '../../db/ids.ts'
+import { grouped, presentOf } from '../../db/rows.ts'
+import { findBankWireOf } from '../../money/records/bank-wires.ts'
+import { listOpenWires, markWireSent, readTakenWire, type By } from '../wires/outgoing-wires.ts'
 import { pendingAmong } from '../wires/pending-wires.ts'
-import { memosAmong } from '../wires/record-wires.ts'
-import type { StoredLine } from './store.ts'
+import { memosAmong, recordWireDeposit, recordWireReturn } from '../wires/record-wires.ts'
+import { refuse, type BankStatement } from './statement.ts'
+import { isWithinDays, storeStatements, type StoredLine } from './store.ts'
 
 /**
- * Which transfer a line of a bank statement is. The text of a line is written by strangers. So it only proposes; what is a return
- * says the bank's code; what was recorded, the bank's reference; and the commands' own functions check everything again.
+ * Which transfer a line of a bank statement is. Strangers write its text, so that it only proposes; what is a return says the bank's
+ * code; what was recorded, the bank's reference. A person decides, or the rule `exact`, and the wires' own functions record it.
  */
 
 /**
@@ -21,19 +28,28 @@ export type ReadLine = StoredLine &
   Partial<Record<'transfer_id' | 'matched_by', string> & { kind: Candidate['kind']; rule: Rule }>
 export type Rule = 'PERSON' | 'EXACT' | 'REFERENCE'
 
+/** Lines, or breaks, that an answer names. */
+export const LISTED_MAX = 1_000
+/** Lines that the rule matches together. */
+const TOGETHER_MAX = 2_000
 /** Most names that a text may have, and its longest. One with more names nothing. */
 const [NAMES_MAX, TEXT_LENGTH_MAX] = [500, 4_000]
 /** Most candidates of a line that an answer has. */
 const CANDIDATES_MAX = 20
+/** Lines that their statement's MAC counts, with their matches. */
+export const LINES = `bank_lines l
+     join bank_statements r on r.position = l.position and l.ordinal <= r.lines
+     left join bank_matches m on m.line_id = l.id`
+
 /** Whole words that together have so many letters and digits: banks break and space what they are given. */
 const joinedWords = (length: number) =>
   new RegExp(`(?<![A-Z0-9])(?=((?:[A-Z0-9][^A-Z0-9]*){${length - 1}}[A-Z0-9])(?![A-Z0-9]))`, 'g')
 const MEMO_LENGTH = 16
 const [MEMO, TRANSFER_ID] = [joinedWords(MEMO_LENGTH), joinedWords(32)]
 
-export const isOut = ({ amount = '' }: { amount?: string }): boolean => amount.startsWith('-')
+const isOut = ({ amount }: { amount?: string | null }) => amount?.[0] === '-'
 /** Letters and digits alone: a memo as it is kept, however banks print it. */
-export const plainOf = (text: string): string => text.toUpperCase().replace(/[^A-Z0-9]+/g, '')
+const plainOf = (text: string): string => text.toUpperCase().replace(/[^A-Z0-9]+/g, '')
 
 /** What the text of a line may name: a memo, a transfer or a bank's reference. */
 function namesIn({ text, customer_reference = '' }: StoredLine): Set<string> {
@@ -45,15 +61,13 @@ function namesIn({ text, customer_reference = '' }: StoredLine): Set<string> {
 }
 
 /** `name`: what a line may name besides what it is. Memo and payee of a wire that left are the customer's words, and no name. */
-type Target = Candidate & { amount?: string; name?: string | null }
-type Wire = Target &
-  Record<'bank_reference', string> &
-  Record<'is_sent_back' | 'is_done' | 'is_returnable', boolean>
+type Target = Candidate & Partial<Record<'amount' | 'bank_reference' | 'name', string | null>>
+type Wire = Target & Record<'is_sent_back' | 'is_done' | 'is_returnable', boolean>
+type Known = Awaited<ReturnType<typeof readKnown>>
 
 /** What lines may be, and the wires that have their references. `is_done`: it is a line. */
 async function readKnown(db: Queryable, lines: readonly StoredLine[]) {
   const names = lines.flatMap((line) => [...namesIn(line)])
-  const words = names.filter(({ length }) => length === MEMO_LENGTH)
   const { rows: wires } = await db.query<Wire>(
     `select 'RECORDED' as kind, w.transfer_id as is, w.bank_reference,
             trim_scale(case w.direction when 'OUT' then -w.amount else w.amount end) as amount,
@@ -68,24 +82,23 @@ async function readKnown(db: Queryable, lines: readonly StoredLine[]) {
     [[...names, ...lines.map(({ bank_reference }) => bank_reference)], lines.map(({ amount }) => amount)],
   )
   const open = lines.some(isOut) ? await listOpenWires(db) : []
-  const taken = open.filter(({ state }) => state === 'TAKEN')
+  const words = names.filter(({ length }) => length === MEMO_LENGTH)
   const memos = await memosAmong(db, words)
   const pending = await pendingAmong(db, memos)
+  const taken = open.filter(({ state }) => state === 'TAKEN')
   const targets: Target[] = [
     ...memos.map((is) => ({ kind: 'DEPOSIT', is, isExact: true }) as const),
-    ...taken.map((wire) => ({ kind: 'SENT', is: wire.transfer_id, amount: `-${wire.amount}` }) as const),
+    ...taken.map(({ transfer_id: is, amount }) => ({ kind: 'SENT', is, amount: `-${amount}` }) as const),
+    ...pending.map(({ transfer_id: is, memo_id: name }) => ({ kind: 'RECORDED', is, name }) as const),
     ...wires.filter(({ is_done }) => !is_done),
-    ...pending.map((wire) => ({ kind: 'RECORDED', is: wire.transfer_id, name: wire.memo_id }) as const),
-    ...wires.filter((wire) => wire.is_returnable).map((wire) => ({ ...wire, kind: 'RETURN' }) as const),
+    ...wires.flatMap((wire) => (wire.is_returnable ? [{ ...wire, kind: 'RETURN' } as const] : [])),
   ]
   return { wires, targets }
 }
 
-/** The bank's reference decides, then the bank's code, then the text. */
-function candidatesOf(
-  line: StoredLine,
-  { wires, targets }: Awaited<ReturnType<typeof readKnown>>,
-): Candidate[] {
+/** What a line may be: the bank's reference decides, then the bank's code, then the text. */
+function candidatesOf(line: ReadLine, { wires, targets }: Known): Candidate[] {
+  if (line.kind !== undefined) return [{ kind: line.kind, is: line.transfer_id! }]
   const own = wires.find((wire) => wire.bank_reference === line.bank_reference && isOut(wire) === isOut(line))
   if (own !== undefined) return own.is_done || own.is_sent_back ? [] : [own]
   const names = namesIn(line)
@@ -103,25 +116,158 @@ function candidatesOf(
   const deposits = of('DEPOSIT').filter(isNamed)
   const recorded = of('RECORDED').filter((target) => !isOut(target))
   if (deposits.length === 0) return recorded.filter((target) => isEqual(target) && isNamed(target))
-  // A person may have recorded what arrived with another of its references, also as what came back: to credit it again needs
-  // a person.
+  // A person may have recorded it with another of its references, also as what came back: to credit it again needs a person.
   return [...deposits, ...recorded.filter((target) => isEqual(target) || isNamed(target))]
 }
 
-/** The lines with what each is or may be, and what it is exactly. A transfer for which two of them are candidates is ambiguous. */
+/** The lines with what each is or may be. What two of them may be is ambiguous. */
 export async function withProposals<Line extends ReadLine>(db: Database, lines: readonly Line[]) {
   const open = lines.filter(({ kind }) => kind === undefined)
   const known = await readKnown(db, open)
-  const found = new Map(open.map((line) => [line.id, candidatesOf(line, known)]))
-  const uses = grouped([...found.values()].flat(), ({ is }) => is)
+  const found = new Map(lines.map((line) => [line.id, candidatesOf(line, known)]))
+  const uses = grouped([...found.values()].flat(), ({ kind, is }) => `${kind} ${is}`)
   return lines.map((line) => {
-    const { id, kind, transfer_id: is = '' } = line
-    const candidates = kind === undefined ? found.get(id)! : [{ kind, is }]
-    const [first, ...others] = candidates
-    const isShared = first !== undefined && first.kind !== 'DEPOSIT' && (uses.get(first.is) ?? []).length > 1
-    const proposal = first === undefined ? 'OPEN' : others.length > 0 || isShared ? 'AMBIGUOUS' : 'PROPOSED'
-    const state = kind === undefined ? proposal : 'MATCHED'
-    const exact = state === 'PROPOSED' && first?.isExact ? first.is : undefined
-    return { ...line, candidates: candidates.slice(0, CANDIDATES_MAX), state, exact } as const
+    const all = found.get(line.id)!
+    const isShared = all.some(({ kind, is }) => kind !== 'DEPOSIT' && uses.get(`${kind} ${is}`)!.length > 1)
+    const proposal = all.length === 0 ? 'OPEN' : all.length > 1 || isShared ? 'AMBIGUOUS' : 'PROPOSED'
+    const state = line.kind === undefined ? proposal : 'MATCHED'
+    const candidates = all.slice(0, CANDIDATES_MAX).map(({ kind, is, isExact }) => ({ kind, is, isExact }))
+    return { ...line, candidates, state } as const
   })
+}
+
+/** Reads lines of stored statements, newest first. Throws an Error for a statement that nobody imported. */
+export async function readLines(db: Queryable, wanted: Partial<Record<'id' | 'state' | 'date', string>>) {
+  const { rows } = await db.query<ReadLine & Seal>(
+    `select l.position, l.ordinal, l.id, l.date::text as date, l.amount, l.bank_reference, l.customer_reference, l.text, l.code,
+            l.is_reversal, l.is_return, m.transfer_id, m.kind, m.rule, m.matched_by, ${sealOf('bank_statements')}
+     from ${LINES}
+     where ($1::uuid is null or l.id = $1)
+       and ($2::text is null or ($2 = 'MATCHED') = (m.line_id is not null))
+       and ($3::date is null or l.date = $3)
+     order by l.position desc, l.ordinal desc
+     limit ${LISTED_MAX}`,
+    [wanted.id, wanted.state, wanted.date],
+  )
+  const macs = await ownRowMacs()
+  return rows.map(({ sealed, mac, ...line }) => {
+    macs.requireGenuine('bank_statements', String(line.position), { sealed, mac })
+    return presentOf(line) as ReadLine
+  })
+}
+
+/** What the wires' functions take, and who matches. */
+type Matching = Parameters<typeof recordWireDeposit>[0] & By
+type Match = Pick<Candidate, 'kind'> & Record<'line_id' | 'transfer_id', string>
+
+/**
+ * Stores a file's statements and marks lines that operators have recorded already. With the rule `exact`, also matches the file's new
+ * and recent lines that are a deposit with one memo, or a taken wire whose id they have.
+ */
+export async function importStatements(matching: Matching, statements: BankStatement[], exact = false) {
+  const stored = await storeStatements(matching.db, statements, matching)
+  const matched = await markRecorded(matching)
+  // The lines of this file, not those of the database: whoever writes there must not credit anybody.
+  // None of a file in which the bank takes back lines of its own: they may be of these.
+  const isReversed = statements.some(({ lines }) => lines.some(({ is_reversal }) => is_reversal))
+  const lines = exact && !isReversed ? stored.flatMap(({ recent }) => recent) : []
+  for (let start = 0; start < lines.length; start += TOGETHER_MAX) {
+    const together = await withProposals(matching.db, lines.slice(start, start + TOGETHER_MAX))
+    for (const line of together.filter(({ state }) => state === 'PROPOSED'))
+      try {
+        matched.push(await matchProposed(matching, line, 'EXACT'))
+      } catch (error) {
+        // It is not exact, or screening, a policy or another operator has stopped it: it waits for a person.
+        if (!(error instanceof Refusal || error instanceof Problem)) throw error
+      }
+  }
+  const items = stored.map(({ item }) => item)
+  const changed = matched.length > 0 || items.some(({ is_new }) => is_new)
+  return { account: statements[0]!.account, items, matched, changed }
+}
+
+/**
+ * Matches a line with what a person says that it is, a memo or a transfer, or else with what is proposed. Throws a Refusal for an
+ * unknown line, for one without a single proposal, and as the wires do.
+ */
+export async function decideLine(matching: Matching, line_id: string, said?: string) {
+  const { db } = matching
+  await markRecorded(matching)
+  const [line] = await readLines(db, { id: line_id })
+  if (line === undefined) return refuse(`no line of a bank statement has the id ${line_id}`)
+  const { transfer_id, kind } = line
+  if (transfer_id === undefined) {
+    if (said !== undefined) return matchLine(matching, line, said, 'PERSON')
+    return matchProposed(matching, line, 'PERSON', await readLines(db, { state: 'OPEN' }))
+  }
+  const wire = await findBankWireOf(db, transfer_id)
+  const own = [transfer_id, wire?.returned_transfer_id, wire?.memo_id].map((text) => plainOf(text ?? ''))
+  if (said !== undefined && !own.includes(plainOf(said)))
+    refuse(`the line is matched with transfer ${transfer_id}`)
+  return { line_id, transfer_id, kind: kind!, changed: false }
+}
+
+/** Matches a line with its proposal, which is read again: a person may have recorded it meanwhile. */
+async function matchProposed(matching: Matching, line: ReadLine, rule: Rule, others: ReadLine[] = []) {
+  const [proposed] = await withProposals(matching.db, [line, ...others])
+  const { state, candidates } = proposed!
+  const [first] = candidates
+  if (first === undefined) return refuse('the line has no proposal: name the memo or the transfer')
+  if (state !== 'PROPOSED' || (rule === 'EXACT' && !first.isExact))
+    return refuse('the line is ambiguous: name the memo or the transfer')
+  return matchLine(matching, line, first.is, rule)
+}
+
+/** Records what a line is, unless it is recorded already, and matches the line with it. */
+async function matchLine(matching: Matching, line: StoredLine, is: string, rule: Rule) {
+  const { db, operator, origin } = matching
+  const { id: line_id, date, bank_reference } = line
+  const said = { operator, origin, amount: line.amount.replace('-', ''), bank_reference }
+  const match = async (kind: Candidate['kind'], transfer_id: string) =>
+    (await insertMatches(matching, [{ line_id, transfer_id, kind }], rule))[0]!
+  if (!UUID.test(is)) {
+    if (isOut(line)) refuse('the line left the account: it credits nobody')
+    return match('DEPOSIT', (await recordWireDeposit(matching, { ...said, memo: is })).transfer.id)
+  }
+  const wire = await findBankWireOf(db, is)
+  if (wire !== undefined && wire.kind !== 'SENT_BACK' && (wire.kind === 'SENT') === isOut(line))
+    return match('RECORDED', is)
+  if (!isOut(line))
+    return match('RETURN', (await recordWireReturn(matching, { ...said, transfer_id: is })).transfer.id)
+  const { amount, taken_at } = await readTakenWire(db, is)
+  if (amount !== said.amount) refuse(`wire ${is} is of ${amount}, the line of ${said.amount}`)
+  if (rule === 'EXACT' && !isWithinDays(date, taken_at)) refuse(`wire ${is} was taken at ${taken_at}`)
+  await markWireSent(db, is, bank_reference, matching)
+  return match('SENT', is)
+}
+
+/** Matches each open line whose bank's reference and amount an operator has recorded: also after a crash between the two. */
+async function markRecorded(matching: Matching) {
+  const { rows } = await matching.db.query<Match>(`
+    select distinct on (w.transfer_id) l.id as line_id, w.transfer_id, 'RECORDED' as kind
+    from ${LINES}
+    join bank_wires w on w.asset = 'USD' and w.direction = case when l.amount > 0 then 'IN' else 'OUT' end
+                         and w.bank_reference = l.bank_reference and w.amount = abs(l.amount) and w.kind <> 'SENT_BACK'
+    where m.line_id is null and not exists (select from bank_matches t where t.transfer_id = w.transfer_id)
+    order by w.transfer_id, l.position, l.ordinal`)
+  return insertMatches(matching, rows, 'REFERENCE')
+}
+
+async function insertMatches({ db, operator, origin }: Matching, matches: Match[], rule: Rule) {
+  if (matches.length === 0) return []
+  const records = matches.map(({ line_id, transfer_id }) =>
+    audited(origin, 'bank_line.match', line_id, { after: { transfer_id, rule } }),
+  )
+  await transaction(db, async (tx) => {
+    await tx.query(
+      `insert into bank_matches
+       select line_id, transfer_id, kind, $2, $3, clock_timestamp() from json_populate_recordset(null::bank_matches, $1)`,
+      [JSON.stringify(matches), rule, operator],
+    )
+    await recordNow(tx, PLATFORM_ID, ...records)
+  }).catch((error: unknown) => {
+    if (violatedConstraint(error) === undefined) throw error
+    refuse('another line is matched with this transfer, or the line has just been matched')
+  })
+  return matches.map((match) => ({ ...match, changed: true }))
 }

@@ -1,7 +1,7 @@
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
-import { LISTED_MAX } from './decide.ts'
+import { LINES, LISTED_MAX } from './match.ts'
 import { refuse } from './statement.ts'
 
 /** What only the bank has, also where it was recorded after the date; what only the ledger has; where the amounts differ. */
@@ -43,10 +43,7 @@ export async function reconcile(db: Database, asked?: string) {
               trim_scale($2 - sum(sum(amount)) over ()) as remainder, (count(*) over ())::integer as count
        from (
          select l.id as line_id, m.transfer_id, l.date, l.amount, l.text
-         from bank_lines l
-         join bank_statements s on s.position = l.position and l.ordinal <= s.lines
-         left join bank_matches m on m.line_id = l.id
-         where s.date <= $1::date
+         from ${LINES} where r.date <= $1::date
          union all
          select null, transfer_id, created_at::date, amount, null from entries where ${OF_BANK}
        ) both_sides

@@ -2,8 +2,13 @@ import { Type } from 'typebox'
 import { Closed, Items, Lines, OneOf, Text, Uuid } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { forAll } from '../../db/database.ts'
-import { decideLine, importStatements, LISTED_MAX, readLines } from '../../rails/bank-statements/decide.ts'
-import { withProposals } from '../../rails/bank-statements/match.ts'
+import {
+  decideLine,
+  importStatements,
+  LISTED_MAX,
+  readLines,
+  withProposals,
+} from '../../rails/bank-statements/match.ts'
 import { FILE_BYTES_MAX, readStatements } from '../../rails/bank-statements/read.ts'
 import { reconcile } from '../../rails/bank-statements/reconciliation.ts'
 import { Changed } from '../../rails/wires/outgoing-wires.ts'
