@@ -1,14 +1,26 @@
+import { Type, type Static } from 'typebox'
+import { OneOf, Uuid } from '../../contract/fields.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
 import { LINES, LISTED_MAX } from './match.ts'
 import { refuse } from './statement.ts'
 
-/** What only the bank has, also where it was recorded after the date; what only the ledger has; where the amounts differ. */
-interface Break extends Record<'line_id' | 'transfer_id' | 'text', string | null> {
-  kind: 'ONLY_BANK' | 'ONLY_LEDGER' | 'DIFFERS'
-}
-type Sums = Record<'statement_date' | 'bank' | 'opening' | 'ledger' | 'difference' | 'remainder', string>
+export const Day = Type.String({ format: 'date', maxLength: 10, pattern: '^[12]', description: 'A date.' })
+export const Signed = Type.String({ description: 'An amount in USD; negative: it left, or is missing.' })
+const Break = Type.Object({
+  kind: OneOf(['ONLY_BANK', 'ONLY_LEDGER', 'DIFFERS'], 'Which of the two has it, until the date.'),
+  ...{ amount: Signed, date: Day, age_days: Type.Integer(), text: Type.Optional(Type.String()) },
+  ...{ line_id: Type.Optional(Uuid('The line.')), transfer_id: Type.Optional(Uuid('The transfer.')) },
+})
+export const Reconciliation = Type.Object({
+  ...{ date: Day, statement_date: Day, bank: Signed, ledger: Signed, difference: Signed, opening: Signed },
+  items: Type.Array(Break),
+  left_off: Type.Integer({ description: 'How many more there are; the sums have them.' }),
+  remainder: Signed,
+  explained: Type.Boolean({ description: 'Whether the remainder is 0.' }),
+})
+type Sums = Omit<Static<typeof Reconciliation>, 'date' | 'items' | 'left_off' | 'explained'>
 
 /** Entries of the ledger's account until the end of a date. Their sign is the ledger's: negative is what the bank has. */
 const OF_BANK = "account = 'bank' and asset = 'USD' and created_at < $1::date + 1"
@@ -34,9 +46,7 @@ export async function reconcile(db: Database, asked?: string) {
       [date],
     )
     if (sums[0] === undefined) return refuse(`no bank statement of ${date} or before was imported`)
-    const { rows } = await tx.query<
-      Break & Record<'amount' | 'date' | 'remainder', string> & Record<'age_days' | 'count', number>
-    >(
+    const { rows } = await tx.query<Static<typeof Break> & { remainder: string; count: number }>(
       `select case when count(line_id) = 0 then 'ONLY_LEDGER' when count(line_id) = count(*) then 'ONLY_BANK' else 'DIFFERS' end as kind,
               trim_scale(sum(amount)) as amount, max(date)::text as date, $1::date - max(date) as age_days,
               max(line_id::text) as line_id, transfer_id, max(text) as text,

@@ -2,25 +2,16 @@ import { Type } from 'typebox'
 import { Closed, Items, Lines, OneOf, Text, Uuid } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { forAll } from '../../db/database.ts'
-import {
-  decideLine,
-  importStatements,
-  LISTED_MAX,
-  readLines,
-  withProposals,
-} from '../../rails/bank-statements/match.ts'
+import * as lines from '../../rails/bank-statements/match.ts'
 import { FILE_BYTES_MAX, readStatements } from '../../rails/bank-statements/read.ts'
-import { reconcile } from '../../rails/bank-statements/reconciliation.ts'
+import { Day, reconcile, Reconciliation, Signed } from '../../rails/bank-statements/reconciliation.ts'
 import { Changed } from '../../rails/wires/outgoing-wires.ts'
 import { operatorOperation } from '../operation.ts'
 import { recordingOf } from './wires.ts'
 
 /** Statements of the platform's bank account: what `bursar bank` does (docs/guides/live-without-a-bank-interface.md). */
 
-const Day = Type.String({ format: 'date', maxLength: 10, pattern: '^[12]', description: 'A date.' })
-const Signed = Type.String({ description: 'An amount in USD; negative: it left, or is missing.' })
 const Word = Type.String({ description: 'As the bank or an operator wrote it.' })
-const Count = Type.Integer({ description: 'A number.' })
 const Transfer = Uuid('The transfer.')
 const Kind = OneOf(['DEPOSIT', 'SENT', 'RETURN', 'RECORDED'], 'RECORDED: by an operator, before.')
 const Match = Type.Object({ line_id: Uuid('The line.'), transfer_id: Transfer, kind: Kind, changed: Changed })
@@ -34,7 +25,7 @@ export const importBankStatement = operatorOperation({
   summary: 'Import Bank Statement',
   reply: Type.Object({
     account: Type.String({ description: 'The account of all statements: that of the first one.' }),
-    items: Type.Array(Type.Object({ date: Day, lines: Count, is_new: Changed })),
+    items: Type.Array(Type.Object({ date: Day, lines: Type.Integer(), is_new: Changed })),
     matched: Type.Array(Match, { description: 'Lines that were matched without a person.' }),
     changed: Changed,
   }),
@@ -44,7 +35,11 @@ export const importBankStatement = operatorOperation({
     exact: Type.Optional(Type.Boolean({ description: 'Match exact lines of camt.053 without a person.' })),
   }),
   run: async ({ body: { file, exact }, ...request }) =>
-    importStatements(await recordingOf(request), await readStatements(Buffer.from(file, 'base64')), exact),
+    lines.importStatements(
+      await recordingOf(request),
+      await readStatements(Buffer.from(file, 'base64')),
+      exact,
+    ),
 })
 
 export const listBankLines = operatorOperation({
@@ -52,7 +47,7 @@ export const listBankLines = operatorOperation({
   url: '/v2/bank/lines',
   scope: 'operators:read_wire',
   summary: 'List Bank Lines',
-  description: `At most ${LISTED_MAX}, newest first.`,
+  description: `At most ${lines.LISTED_MAX}, newest first.`,
   query: Closed({
     state: Type.Optional(OneOf(['OPEN', 'MATCHED'], 'Lines that wait, or that have a transfer.')),
     date: Type.Optional(Day),
@@ -60,15 +55,15 @@ export const listBankLines = operatorOperation({
   reply: Items(
     Type.Object({
       ...{ id: Uuid('The line.'), date: Day, amount: Signed, bank_reference: Word, text: Word, code: Word },
-      ...{ is_return: Type.Boolean(), is_reversal: Type.Boolean(), kind: Type.Optional(Kind) },
+      ...{ is_return: Type.Boolean(), is_reversal: Type.Boolean(), transfer_id: Type.Optional(Transfer) },
+      ...{ kind: Type.Optional(Kind), rule: Type.Optional(Word), matched_by: Type.Optional(Word) },
+      customer_reference: Type.Optional(Word),
       state: OneOf(['PROPOSED', 'AMBIGUOUS', 'OPEN', 'MATCHED'], 'PROPOSED: it has one candidate.'),
       candidates: Type.Array(Type.Object({ kind: Kind, is: Word }), { description: 'A memo, or transfers.' }),
-      ...{ rule: Type.Optional(Word), matched_by: Type.Optional(Word) },
-      ...{ customer_reference: Type.Optional(Word), transfer_id: Type.Optional(Transfer) },
     }),
   ),
   run: async ({ query, db }) => ({
-    items: await withProposals(forAll(db), await readLines(forAll(db), query)),
+    items: await lines.withProposals(forAll(db), await lines.readLines(forAll(db), query)),
   }),
 })
 
@@ -81,7 +76,7 @@ export const matchBankLine = operatorOperation({
   params: Closed({ id: Uuid('The line.') }),
   body: Closed({ is: Type.Optional(Text(200, 'A memo, or a transfer. Without: the proposal.', 1)) }),
   run: async ({ params: { id }, body, ...request }) =>
-    decideLine(await recordingOf(request), id, body.is?.toLowerCase()),
+    lines.decideLine(await recordingOf(request), id, body.is?.toLowerCase()),
 })
 
 export const getReconciliation = operatorOperation({
@@ -91,18 +86,6 @@ export const getReconciliation = operatorOperation({
   summary: 'Get Bank Reconciliation',
   description: 'At the end of a date, in UTC; by default of today.',
   query: Closed({ date: Type.Optional(Day) }),
-  reply: Type.Object({
-    ...{ date: Day, statement_date: Day, bank: Signed, ledger: Signed, difference: Signed, opening: Signed },
-    items: Type.Array(
-      Type.Object({
-        kind: OneOf(['ONLY_BANK', 'ONLY_LEDGER', 'DIFFERS'], 'Which of the two has it.'),
-        ...{ amount: Signed, date: Day, age_days: Count, text: Type.Optional(Word) },
-        ...{ line_id: Type.Optional(Uuid('The line.')), transfer_id: Type.Optional(Transfer) },
-      }),
-    ),
-    left_off: Type.Integer({ description: 'How many more there are; the sums have them.' }),
-    remainder: Signed,
-    explained: Type.Boolean({ description: 'Whether the remainder is 0.' }),
-  }),
+  reply: Reconciliation,
   run: ({ query: { date }, db }) => reconcile(forEverybody(forAll(db)), date),
 })
