@@ -16,7 +16,6 @@ const WORDS = {
   '--date <date>': ['date, YYYY-MM-DD'],
   '--is <memo_or_transfer>': ['memo of its deposit, or transfer that it is or returns'],
 } as const
-
 const BREAKS = ['kind', '>amount', 'date', '>age_days', 'line_id', 'transfer_id', 'text'] as const
 
 export function bankCommands(program: Command): void {

@@ -66,7 +66,6 @@ const allAt = (elements: Element[], ...paths: string[]): Element[] =>
 /** The first text at these paths that says something. */
 const textAt = (elements: Element[], ...paths: string[]): string =>
   allAt(elements, ...paths).find(({ text }) => /^(?!NOTPROVIDED$)[^]/.test(text))?.text ?? ''
-const isOurs = ({ currency }: Element) => currency === WIRE_ASSET
 
 function headOf(statement: Element[]) {
   const balances = (code: string) =>
@@ -97,7 +96,7 @@ function linesOf(element: Element): BankLine[] {
   const [whole, parts] = [signedOf(entry), allAt([element], 'NtryDtls/TxDtls')]
   const amounts = parts.flatMap((part) => {
     const own = allAt([part], 'Amt', 'AmtDtls/TxAmt/Amt').slice(0, 1)
-    return own.some(isOurs) ? signedOf([part, ...entry], own) : []
+    return own[0]?.currency === WIRE_ASSET ? signedOf([part, ...entry], own) : []
   })
   const sum = amounts.reduce((total, amount) => total + amount, 0n)
   const count = textAt([element], 'NtryDtls/Btch/NbOfTxs')

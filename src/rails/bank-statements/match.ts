@@ -1,46 +1,28 @@
+import { Type, type Static } from 'typebox'
 import { audited, recordNow } from '../../audit/audited.ts'
-import { ownRowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
 import { Problem } from '../../contract/problems.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { transaction, violatedConstraint, type Database, type Queryable } from '../../db/database.ts'
 import { PLATFORM_ID, UUID } from '../../db/ids.ts'
-import { grouped, presentOf } from '../../db/rows.ts'
+import { grouped } from '../../db/rows.ts'
 import { findBankWireOf } from '../../money/records/bank-wires.ts'
 import { listOpenWires, markWireSent, readTakenWire, type By } from '../wires/outgoing-wires.ts'
 import { pendingAmong } from '../wires/pending-wires.ts'
 import { memosAmong, recordWireDeposit, recordWireReturn } from '../wires/record-wires.ts'
 import { refuse, type BankStatement } from './statement.ts'
-import { isWithinDays, storeStatements, type StoredLine } from './store.ts'
+import { isWithinDays, Kind, LINES, readLines, storeStatement, type StoredLine } from './store.ts'
 
 /**
  * Which transfer a line of a bank statement is. Strangers write its text, so that it only proposes; what is a return says the bank's
  * code; what was recorded, the bank's reference. A person decides, or the rule `exact`, and the wires' own functions record it.
  */
 
-/**
- * DEPOSIT, SENT, RETURN: what would be recorded. RECORDED: an operator has recorded it already. `is`: the memo of a deposit, or a
- * transfer. `isExact`: the line names what credits or sends it.
- */
-export type Candidate = { kind: 'DEPOSIT' | 'SENT' | 'RETURN' | 'RECORDED'; is: string; isExact?: boolean }
+export const Candidate = Type.Object({ kind: Kind, is: Type.String() })
+/** `is`: a memo, or a transfer. `isExact`: the line names what credits or sends it. */
+export type Candidate = Static<typeof Candidate> & { isExact?: boolean }
 
-/** A stored line, with what it is once it is matched. */
-export type ReadLine = StoredLine &
-  Partial<Record<'transfer_id' | 'matched_by', string> & { kind: Candidate['kind']; rule: Rule }>
-export type Rule = 'PERSON' | 'EXACT' | 'REFERENCE'
-
-/** Lines, or breaks, that an answer names. */
-export const LISTED_MAX = 1_000
-/** Lines that the rule matches together. */
-const TOGETHER_MAX = 2_000
-/** Most names that a text may have, and its longest. One with more names nothing. */
-const [NAMES_MAX, TEXT_LENGTH_MAX] = [500, 4_000]
-/** Most candidates of a line that an answer has. */
-const CANDIDATES_MAX = 20
-/** Lines that their statement's MAC counts, with their matches. */
-export const LINES = `bank_lines l
-     join bank_statements r on r.position = l.position and l.ordinal <= r.lines
-     left join bank_matches m on m.line_id = l.id`
-
+/** Most lines that are matched together, candidates in an answer, names and characters of a text: one with more names nothing. */
+const [TOGETHER_MAX, CANDIDATES_MAX, NAMES_MAX, TEXT_LENGTH_MAX] = [2_000, 20, 500, 4_000]
 /** Whole words that together have so many letters and digits: banks break and space what they are given. */
 const joinedWords = (length: number) =>
   new RegExp(`(?<![A-Z0-9])(?=((?:[A-Z0-9][^A-Z0-9]*){${length - 1}}[A-Z0-9])(?![A-Z0-9]))`, 'g')
@@ -97,7 +79,7 @@ async function readKnown(db: Queryable, lines: readonly StoredLine[]) {
 }
 
 /** What a line may be: the bank's reference decides, then the bank's code, then the text. */
-function candidatesOf(line: ReadLine, { wires, targets }: Known): Candidate[] {
+function candidatesOf(line: StoredLine, { wires, targets }: Known): Candidate[] {
   if (line.kind !== undefined) return [{ kind: line.kind, is: line.transfer_id! }]
   const own = wires.find((wire) => wire.bank_reference === line.bank_reference && isOut(wire) === isOut(line))
   if (own !== undefined) return own.is_done || own.is_sent_back ? [] : [own]
@@ -121,7 +103,7 @@ function candidatesOf(line: ReadLine, { wires, targets }: Known): Candidate[] {
 }
 
 /** The lines with what each is or may be. What two of them may be is ambiguous. */
-export async function withProposals<Line extends ReadLine>(db: Database, lines: readonly Line[]) {
+export async function withProposals<Line extends StoredLine>(db: Database, lines: readonly Line[]) {
   const open = lines.filter(({ kind }) => kind === undefined)
   const known = await readKnown(db, open)
   const found = new Map(lines.map((line) => [line.id, candidatesOf(line, known)]))
@@ -136,26 +118,6 @@ export async function withProposals<Line extends ReadLine>(db: Database, lines: 
   })
 }
 
-/** Reads lines of stored statements, newest first. Throws an Error for a statement that nobody imported. */
-export async function readLines(db: Queryable, wanted: Partial<Record<'id' | 'state' | 'date', string>>) {
-  const { rows } = await db.query<ReadLine & Seal>(
-    `select l.position, l.ordinal, l.id, l.date::text as date, l.amount, l.bank_reference, l.customer_reference, l.text, l.code,
-            l.is_reversal, l.is_return, m.transfer_id, m.kind, m.rule, m.matched_by, ${sealOf('bank_statements')}
-     from ${LINES}
-     where ($1::uuid is null or l.id = $1)
-       and ($2::text is null or ($2 = 'MATCHED') = (m.line_id is not null))
-       and ($3::date is null or l.date = $3)
-     order by l.position desc, l.ordinal desc
-     limit ${LISTED_MAX}`,
-    [wanted.id, wanted.state, wanted.date],
-  )
-  const macs = await ownRowMacs()
-  return rows.map(({ sealed, mac, ...line }) => {
-    macs.requireGenuine('bank_statements', String(line.position), { sealed, mac })
-    return presentOf(line) as ReadLine
-  })
-}
-
 /** What the wires' functions take, and who matches. */
 type Matching = Parameters<typeof recordWireDeposit>[0] & By
 type Match = Pick<Candidate, 'kind'> & Record<'line_id' | 'transfer_id', string>
@@ -165,7 +127,10 @@ type Match = Pick<Candidate, 'kind'> & Record<'line_id' | 'transfer_id', string>
  * and recent lines that are a deposit with one memo, or a taken wire whose id they have.
  */
 export async function importStatements(matching: Matching, statements: BankStatement[], exact = false) {
-  const stored = await storeStatements(matching.db, statements, matching)
+  const stored: Awaited<ReturnType<typeof storeStatement>>[] = []
+  await transaction(matching.db, async (tx) => {
+    for (const statement of statements) stored.push(await storeStatement(tx, statement, matching))
+  }).catch(refusing('somebody else has just imported a statement: import it again'))
   const matched = await markRecorded(matching)
   // The lines of this file, not those of the database: whoever writes there must not credit anybody.
   // None of a file in which the bank takes back lines of its own: they may be of these.
@@ -208,18 +173,17 @@ export async function decideLine(matching: Matching, line_id: string, said?: str
 }
 
 /** Matches a line with its proposal, which is read again: a person may have recorded it meanwhile. */
-async function matchProposed(matching: Matching, line: ReadLine, rule: Rule, others: ReadLine[] = []) {
+async function matchProposed(matching: Matching, line: StoredLine, rule: string, others: StoredLine[] = []) {
   const [proposed] = await withProposals(matching.db, [line, ...others])
-  const { state, candidates } = proposed!
-  const [first] = candidates
+  const [first] = proposed!.candidates
   if (first === undefined) return refuse('the line has no proposal: name the memo or the transfer')
-  if (state !== 'PROPOSED' || (rule === 'EXACT' && !first.isExact))
+  if (proposed!.state !== 'PROPOSED' || (rule === 'EXACT' && !first.isExact))
     return refuse('the line is ambiguous: name the memo or the transfer')
   return matchLine(matching, line, first.is, rule)
 }
 
 /** Records what a line is, unless it is recorded already, and matches the line with it. */
-async function matchLine(matching: Matching, line: StoredLine, is: string, rule: Rule) {
+async function matchLine(matching: Matching, line: StoredLine, is: string, rule: string) {
   const { db, operator, origin } = matching
   const { id: line_id, date, bank_reference } = line
   const said = { operator, origin, amount: line.amount.replace('-', ''), bank_reference }
@@ -253,7 +217,7 @@ async function markRecorded(matching: Matching) {
   return insertMatches(matching, rows, 'REFERENCE')
 }
 
-async function insertMatches({ db, operator, origin }: Matching, matches: Match[], rule: Rule) {
+async function insertMatches({ db, operator, origin }: Matching, matches: Match[], rule: string) {
   if (matches.length === 0) return []
   const records = matches.map(({ line_id, transfer_id }) =>
     audited(origin, 'bank_line.match', line_id, { after: { transfer_id, rule } }),
@@ -265,9 +229,12 @@ async function insertMatches({ db, operator, origin }: Matching, matches: Match[
       [JSON.stringify(matches), rule, operator],
     )
     await recordNow(tx, PLATFORM_ID, ...records)
-  }).catch((error: unknown) => {
-    if (violatedConstraint(error) === undefined) throw error
-    refuse('another line is matched with this transfer, or the line has just been matched')
-  })
+  }).catch(refusing('another line is matched with this transfer, or the line has just been matched'))
   return matches.map((match) => ({ ...match, changed: true }))
+}
+
+/** Refuses what another process has done first, as a constraint says. */
+const refusing = (why: string) => (error: unknown) => {
+  if (violatedConstraint(error) === undefined) throw error
+  refuse(why)
 }

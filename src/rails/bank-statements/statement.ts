@@ -57,8 +57,9 @@ export class Statements {
     if (++this.#lineCount > LINES_MAX) refuse(`the file has more than ${LINES_MAX} lines`)
     const draft = this.draft ?? refuse('the file has a line outside of a statement')
     draft.sum += line.amount
-    const [text = '', code = ''] = [line.text, line.code].map(plainText)
-    const [reference, customer_reference] = [line.reference, line.customer_reference].map(referenceIn)
+    const texts = [line.text, line.code, line.reference, line.customer_reference].map(plainText)
+    const [text = '', code = '', ...references] = texts
+    const [reference, customer_reference] = references.map((each) => (NONE.test(each) ? undefined : each))
     if (line.amount !== 0n) draft.lines.push({ ...line, text, code, reference, customer_reference })
   }
 
@@ -70,10 +71,9 @@ export class Statements {
     if (!account || opening === undefined || closing === undefined)
       refuse(`${shown(id)} is truncated: it has no balance CLBD (62F, 015), OPBD (60F, 010) or account`)
     requireAsset(currency || WIRE_ASSET)
-    if (opening + draft.sum !== closing)
-      refuse(
-        `statement ${shown(id)}: lines up to ${amountOf(opening + draft.sum)} do not make its closing balance ${amountOf(closing)}`,
-      )
+    const [reached, closed] = [opening + draft.sum, closing].map(amountOf)
+    if (reached !== closed)
+      refuse(`statement ${shown(id)}: lines up to ${reached} do not make its closing balance ${closed}`)
     const date = dateIn(draft.date)
     for (const line of lines) line.date = line.date === '' ? date : dateIn(line.date)
     const named = { format, account: plainText(account), currency: WIRE_ASSET, id: plainText(id) }
@@ -94,8 +94,6 @@ function plainText(text = ''): string {
   if (text.length > TEXT_LENGTH_MAX) refuse(`a line has more than ${TEXT_LENGTH_MAX} characters of text`)
   return text.replace(new RegExp(UNREADABLE, 'gu'), ' ').replace(/\s+/g, ' ').trim()
 }
-
-const referenceIn = (text?: string) => (NONE.test(plainText(text)) ? undefined : plainText(text))
 
 /** A calendar date, YYYY-MM-DD, also with a time, or YYMMDD of this century. Throws a Refusal for any other text. */
 export function dateIn(text = ''): string {

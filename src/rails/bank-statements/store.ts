@@ -1,20 +1,40 @@
 import { createHash } from 'node:crypto'
 import { Temporal } from 'temporal-polyfill'
+import { Type, type Static } from 'typebox'
 import { audited, recordNow } from '../../audit/audited.ts'
-import { ownRowMacs } from '../../audit/sealed-rows.ts'
-import { transaction, violatedConstraint, type Database, type Transaction } from '../../db/database.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../audit/sealed-rows.ts'
+import { OneOf, Uuid } from '../../contract/fields.ts'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { PLATFORM_ID, readClock } from '../../db/ids.ts'
+import { presentOf } from '../../db/rows.ts'
 import { bankReference } from '../../money/records/bank-wires.ts'
 import type { By } from '../wires/outgoing-wires.ts'
 import { amountOf, refuse, shown, type BankLine, type BankStatement } from './statement.ts'
 
-/** Bank statements in the database: each follows the one before, and is stored once with all its lines or not at all. */
+/** Bank statements in the database: each follows the one before, and is stored once with all its lines, or not at all. */
 
-/** A line with its place. Amounts are decimal strings, and the reference is in the form of `bank_wires`. */
-export type StoredLine = Omit<BankLine, 'amount' | 'reference'> &
-  Record<'position' | 'ordinal', number> &
-  Record<'id' | 'amount' | 'bank_reference', string>
+export const Day = Type.String({ format: 'date', maxLength: 10, pattern: '^[12]', description: 'A date.' })
+const Signed = Type.String({ description: 'An amount in USD; negative: it left, or is missing.' })
+const Word = Type.String({ description: 'As the bank or an operator wrote it.' })
+export const Transfer = Uuid('The transfer.')
+export const Kind = OneOf(['DEPOSIT', 'SENT', 'RETURN', 'RECORDED'], 'RECORDED: by an operator, before.')
+/** A line as it is stored: its reference has the form of `bank_wires`. The last members are those of a line that is matched. */
+export const Line = Type.Object({
+  ...{ id: Uuid('The line.'), date: Day, amount: Signed, bank_reference: Word, text: Word, code: Word },
+  ...{ is_return: Type.Boolean(), is_reversal: Type.Boolean(), customer_reference: Type.Optional(Word) },
+  ...{ transfer_id: Type.Optional(Transfer), kind: Type.Optional(Kind) },
+  ...{ rule: Type.Optional(Word), matched_by: Type.Optional(Word) },
+})
+export type StoredLine = Static<typeof Line> &
+  Pick<BankLine, 'is_single'> & { position: number; ordinal: number }
 type Last = { account: string; number: number | null; date: string; closing: string }
+
+/** Lines, or breaks, that an answer names. */
+export const LISTED_MAX = 1_000
+/** Lines that their statement's MAC counts, with their matches. */
+export const LINES = `bank_lines l
+     join bank_statements r on r.position = l.position and l.ordinal <= r.lines
+     left join bank_matches m on m.line_id = l.id`
 
 /** Days between an exact line and its import, or the taking of its wire. */
 const EXACT_DAYS_MAX = 5
@@ -60,20 +80,10 @@ function requireNext(last: Last, { account, number = NaN, date, from = date, ope
 }
 
 /**
- * Stores the statements of a file that are not stored yet, all or none. The first one fixes the account. Returns all of them, with
- * the new lines that the rule `exact` may match. Throws a Refusal where one does not follow the one before.
+ * Stores a statement, unless it is stored already; the first one fixes the account. Returns with it the lines that the rule `exact`
+ * may match. Throws a Refusal where it does not follow the last one.
  */
-export const storeStatements = (db: Database, statements: readonly BankStatement[], by: By) =>
-  transaction(db, async (tx) => {
-    const stored = []
-    for (const statement of statements) stored.push(await storeStatement(tx, statement, by))
-    return stored
-  }).catch((error: unknown) => {
-    if (violatedConstraint(error) === undefined) throw error
-    return refuse('somebody else has just imported a statement: import it again')
-  })
-
-async function storeStatement(tx: Transaction, statement: BankStatement, { operator, origin }: By) {
+export async function storeStatement(tx: Transaction, statement: BankStatement, { operator, origin }: By) {
   const content_hash = sha256(jsonOf(statement))
   const { rows } = await tx.query<Last & { position: number; is_known: boolean }>(
     `select position, account, number, date::text as date, closing,
@@ -102,4 +112,87 @@ async function storeStatement(tx: Transaction, statement: BankStatement, { opera
   const record = audited(origin, 'bank_statement.import', String(position), { after: { content_hash } })
   await recordNow(tx, PLATFORM_ID, record)
   return { item, recent: lines.filter(({ date, is_single }) => is_single && isWithinDays(date, imported_at)) }
+}
+
+/** Reads lines of stored statements, newest first. Throws an Error for a statement that nobody imported. */
+export async function readLines(db: Database, wanted: Partial<Record<'id' | 'state' | 'date', string>>) {
+  const { rows } = await db.query<StoredLine & Seal>(
+    `select l.position, l.ordinal, l.id, l.date::text as date, l.amount, l.bank_reference, l.customer_reference, l.text, l.code,
+            l.is_reversal, l.is_return, m.transfer_id, m.kind, m.rule, m.matched_by, ${sealOf('bank_statements')}
+     from ${LINES}
+     where ($1::uuid is null or l.id = $1)
+       and ($2::text is null or ($2 = 'MATCHED') = (m.line_id is not null))
+       and ($3::date is null or l.date = $3)
+     order by l.position desc, l.ordinal desc
+     limit ${LISTED_MAX}`,
+    [wanted.id, wanted.state, wanted.date],
+  )
+  const macs = await ownRowMacs()
+  return rows.map(({ sealed, mac, ...line }) => {
+    macs.requireGenuine('bank_statements', String(line.position), { sealed, mac })
+    return presentOf(line) as StoredLine
+  })
+}
+
+const Break = Type.Object({
+  kind: OneOf(['ONLY_BANK', 'ONLY_LEDGER', 'DIFFERS'], 'Which of the two has it, until the date.'),
+  ...{ amount: Signed, date: Day, age_days: Type.Integer(), text: Type.Optional(Word) },
+  ...{ line_id: Type.Optional(Uuid('The line.')), transfer_id: Type.Optional(Transfer) },
+})
+export const Reconciliation = Type.Object({
+  ...{ date: Day, statement_date: Day, bank: Signed, ledger: Signed, difference: Signed, opening: Signed },
+  items: Type.Array(Break),
+  left_off: Type.Integer({ description: 'How many more there are; the sums have them.' }),
+  remainder: Signed,
+  explained: Type.Boolean({ description: 'Whether the remainder is 0.' }),
+})
+type Sums = Omit<Static<typeof Reconciliation>, 'date' | 'items' | 'left_off' | 'explained'>
+
+/** Entries of the ledger's account until the end of a date. Their sign is the ledger's: negative is what the bank has. */
+const OF_BANK = "account = 'bank' and asset = 'USD' and created_at < $1::date + 1"
+
+/**
+ * Compares the closing balance of the last statement until a date (default: today), with the ledger's account `bank` at the end of
+ * that date in UTC, and explains the difference: a line and the entry of its transfer are one, and what is left of them is a break.
+ * Decimal strings. It reads every entry. Throws a Refusal where no statement is that old.
+ */
+export async function reconcile(db: Database, asked?: string) {
+  const read = async (tx: Transaction) => {
+    // No index has the entries of an account in the order of time.
+    await tx.query('set local enable_seqscan = on')
+    const date = asked ?? (await readClock(tx)).text.slice(0, 10)
+    const { rows: sums } = await tx.query<Sums>(
+      `select s.date::text as statement_date, s.closing as bank, first.opening, trim_scale(ledger) as ledger,
+              trim_scale(s.closing - ledger) as difference, trim_scale(s.closing - ledger - first.opening) as remainder
+       from bank_statements s
+       join bank_statements first on first.position = 1
+       cross join (select coalesce(-sum(amount), 0) as ledger from entries where ${OF_BANK}) of_bank
+       where s.date <= $1::date
+       order by s.position desc limit 1`,
+      [date],
+    )
+    if (sums[0] === undefined) return refuse(`no bank statement of ${date} or before was imported`)
+    const { rows } = await tx.query<Static<typeof Break> & { remainder: string; count: number }>(
+      `select case when count(line_id) = 0 then 'ONLY_LEDGER' when count(line_id) = count(*) then 'ONLY_BANK' else 'DIFFERS' end as kind,
+              trim_scale(sum(amount)) as amount, max(date)::text as date, $1::date - max(date) as age_days,
+              max(line_id::text) as line_id, transfer_id, max(text) as text,
+              trim_scale($2 - sum(sum(amount)) over ()) as remainder, (count(*) over ())::integer as count
+       from (
+         select l.id as line_id, m.transfer_id, l.date, l.amount, l.text
+         from ${LINES} where r.date <= $1::date
+         union all
+         select null, transfer_id, created_at::date, amount, null from entries where ${OF_BANK}
+       ) both_sides
+       group by transfer_id, case when transfer_id is null then line_id end
+       having sum(amount) <> 0
+       order by max(date), line_id, transfer_id
+       limit ${LISTED_MAX}`,
+      [date, sums[0].remainder],
+    )
+    const { remainder, count } = rows[0] ?? { ...sums[0], count: 0 }
+    const items = rows.map(({ remainder: _, count: __, ...row }) => presentOf(row))
+    const left_off = count - items.length
+    return { date, ...sums[0], items, left_off, remainder, explained: remainder === '0' }
+  }
+  return transaction(db, read, 'isolation level repeatable read read only')
 }

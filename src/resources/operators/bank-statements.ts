@@ -2,18 +2,16 @@ import { Type } from 'typebox'
 import { Closed, Items, Lines, OneOf, Text, Uuid } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { forAll } from '../../db/database.ts'
-import * as lines from '../../rails/bank-statements/match.ts'
+import { Candidate, decideLine, importStatements, withProposals } from '../../rails/bank-statements/match.ts'
 import { FILE_BYTES_MAX, readStatements } from '../../rails/bank-statements/read.ts'
-import { Day, reconcile, Reconciliation, Signed } from '../../rails/bank-statements/reconciliation.ts'
+import * as stored from '../../rails/bank-statements/store.ts'
 import { Changed } from '../../rails/wires/outgoing-wires.ts'
 import { operatorOperation } from '../operation.ts'
 import { recordingOf } from './wires.ts'
 
 /** Statements of the platform's bank account: what `bursar bank` does (docs/guides/live-without-a-bank-interface.md). */
 
-const Word = Type.String({ description: 'As the bank or an operator wrote it.' })
-const Transfer = Uuid('The transfer.')
-const Kind = OneOf(['DEPOSIT', 'SENT', 'RETURN', 'RECORDED'], 'RECORDED: by an operator, before.')
+const { Day, Kind, Line, Transfer } = stored
 const Match = Type.Object({ line_id: Uuid('The line.'), transfer_id: Transfer, kind: Kind, changed: Changed })
 /** A body of base64 is a third longer than the file. */
 const FILE_TEXT_MAX = Math.ceil(FILE_BYTES_MAX / 3) * 4
@@ -35,11 +33,7 @@ export const importBankStatement = operatorOperation({
     exact: Type.Optional(Type.Boolean({ description: 'Match exact lines of camt.053 without a person.' })),
   }),
   run: async ({ body: { file, exact }, ...request }) =>
-    lines.importStatements(
-      await recordingOf(request),
-      await readStatements(Buffer.from(file, 'base64')),
-      exact,
-    ),
+    importStatements(await recordingOf(request), await readStatements(Buffer.from(file, 'base64')), exact),
 })
 
 export const listBankLines = operatorOperation({
@@ -47,23 +41,20 @@ export const listBankLines = operatorOperation({
   url: '/v2/bank/lines',
   scope: 'operators:read_wire',
   summary: 'List Bank Lines',
-  description: `At most ${lines.LISTED_MAX}, newest first.`,
+  description: `At most ${stored.LISTED_MAX}, newest first.`,
   query: Closed({
     state: Type.Optional(OneOf(['OPEN', 'MATCHED'], 'Lines that wait, or that have a transfer.')),
     date: Type.Optional(Day),
   }),
   reply: Items(
     Type.Object({
-      ...{ id: Uuid('The line.'), date: Day, amount: Signed, bank_reference: Word, text: Word, code: Word },
-      ...{ is_return: Type.Boolean(), is_reversal: Type.Boolean(), transfer_id: Type.Optional(Transfer) },
-      ...{ kind: Type.Optional(Kind), rule: Type.Optional(Word), matched_by: Type.Optional(Word) },
-      customer_reference: Type.Optional(Word),
+      ...Line.properties,
       state: OneOf(['PROPOSED', 'AMBIGUOUS', 'OPEN', 'MATCHED'], 'PROPOSED: it has one candidate.'),
-      candidates: Type.Array(Type.Object({ kind: Kind, is: Word }), { description: 'A memo, or transfers.' }),
+      candidates: Type.Array(Candidate, { description: 'A memo, or transfers.' }),
     }),
   ),
   run: async ({ query, db }) => ({
-    items: await lines.withProposals(forAll(db), await lines.readLines(forAll(db), query)),
+    items: await withProposals(forAll(db), await stored.readLines(forAll(db), query)),
   }),
 })
 
@@ -76,7 +67,7 @@ export const matchBankLine = operatorOperation({
   params: Closed({ id: Uuid('The line.') }),
   body: Closed({ is: Type.Optional(Text(200, 'A memo, or a transfer. Without: the proposal.', 1)) }),
   run: async ({ params: { id }, body, ...request }) =>
-    lines.decideLine(await recordingOf(request), id, body.is?.toLowerCase()),
+    decideLine(await recordingOf(request), id, body.is?.toLowerCase()),
 })
 
 export const getReconciliation = operatorOperation({
@@ -86,6 +77,6 @@ export const getReconciliation = operatorOperation({
   summary: 'Get Bank Reconciliation',
   description: 'At the end of a date, in UTC; by default of today.',
   query: Closed({ date: Type.Optional(Day) }),
-  reply: Reconciliation,
-  run: ({ query: { date }, db }) => reconcile(forEverybody(forAll(db)), date),
+  reply: stored.Reconciliation,
+  run: ({ query: { date }, db }) => stored.reconcile(forEverybody(forAll(db)), date),
 })
