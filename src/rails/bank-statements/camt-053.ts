@@ -72,12 +72,10 @@ function headOf(statement: Element[]) {
     allAt(statement, 'Bal').filter((balance) => textAt([balance], 'Tp/CdOrPrtry/Cd') === code)
   const [opening, closing] = [[...balances('OPBD'), ...balances('PRCD')], balances('CLBD')]
   return {
-    id: textAt(statement, 'Id'),
+    ...{ id: textAt(statement, 'Id'), number: textAt(statement, 'ElctrncSeqNb', 'LglSeqNb') },
     account: textAt(statement, 'Acct/Id/IBAN', 'Acct/Id/Othr/Id'),
     currency: textAt(statement, 'Acct/Ccy'),
-    number: textAt(statement, 'ElctrncSeqNb', 'LglSeqNb'),
-    from: textAt(statement, 'FrToDt/FrDtTm'),
-    date: textAt(closing, 'Dt/*'),
+    ...{ from: textAt(statement, 'FrToDt/FrDtTm'), date: textAt(closing, 'Dt/*') },
     opening: opening[0] && signedOf(opening),
     closing: closing[0] && signedOf(closing),
   }

@@ -122,10 +122,7 @@ export async function withProposals<Line extends StoredLine>(db: Database, lines
 type Matching = Parameters<typeof recordWireDeposit>[0] & By
 type Match = Pick<Candidate, 'kind'> & Record<'line_id' | 'transfer_id', string>
 
-/**
- * Stores a file's statements and marks lines that operators have recorded already. With the rule `exact`, also matches the file's new
- * and recent lines that are a deposit with one memo, or a taken wire whose id they have.
- */
+/** Stores a file's statements, marks lines that are recorded already, and with `exact` matches its new lines that are exact. */
 export async function importStatements(matching: Matching, statements: BankStatement[], exact = false) {
   const stored: Awaited<ReturnType<typeof storeStatement>>[] = []
   await transaction(matching.db, async (tx) => {
@@ -151,10 +148,7 @@ export async function importStatements(matching: Matching, statements: BankState
   return { account: statements[0]!.account, items, matched, changed }
 }
 
-/**
- * Matches a line with what a person says that it is, a memo or a transfer, or else with what is proposed. Throws a Refusal for an
- * unknown line, for one without a single proposal, and as the wires do.
- */
+/** Matches a line with the memo or transfer that a person says, or its only proposal. Throws a Refusal also as the wires do. */
 export async function decideLine(matching: Matching, line_id: string, said?: string) {
   const { db } = matching
   await markRecorded(matching)

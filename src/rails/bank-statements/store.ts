@@ -79,10 +79,7 @@ function requireNext(last: Last, { account, number = NaN, date, from = date, ope
     missing(`has the number ${number}, but the last one has ${last.number}`)
 }
 
-/**
- * Stores a statement, unless it is stored already; the first one fixes the account. Returns with it the lines that the rule `exact`
- * may match. Throws a Refusal where it does not follow the last one.
- */
+/** Stores a statement once. Returns the new lines that `exact` may match, too. Throws a Refusal where it does not follow the last. */
 export async function storeStatement(tx: Transaction, statement: BankStatement, { operator, origin }: By) {
   const content_hash = sha256(jsonOf(statement))
   const { rows } = await tx.query<Last & { position: number; is_known: boolean }>(
@@ -130,7 +127,7 @@ export async function readLines(db: Database, wanted: Partial<Record<'id' | 'sta
   const macs = await ownRowMacs()
   return rows.map(({ sealed, mac, ...line }) => {
     macs.requireGenuine('bank_statements', String(line.position), { sealed, mac })
-    return presentOf(line) as StoredLine
+    return presentOf(line)
   })
 }
 
@@ -152,9 +149,8 @@ type Sums = Omit<Static<typeof Reconciliation>, 'date' | 'items' | 'left_off' | 
 const OF_BANK = "account = 'bank' and asset = 'USD' and created_at < $1::date + 1"
 
 /**
- * Compares the closing balance of the last statement until a date (default: today), with the ledger's account `bank` at the end of
- * that date in UTC, and explains the difference: a line and the entry of its transfer are one, and what is left of them is a break.
- * Decimal strings. It reads every entry. Throws a Refusal where no statement is that old.
+ * Compares the last statement until a date (default: today) with the ledger's account `bank` at the end of the date in UTC: a line
+ * and its transfer's entry are one, and what is left of them is a break. Reads every entry. Throws a Refusal without a statement.
  */
 export async function reconcile(db: Database, asked?: string) {
   const read = async (tx: Transaction) => {
@@ -191,8 +187,14 @@ export async function reconcile(db: Database, asked?: string) {
     )
     const { remainder, count } = rows[0] ?? { ...sums[0], count: 0 }
     const items = rows.map(({ remainder: _, count: __, ...row }) => presentOf(row))
-    const left_off = count - items.length
-    return { date, ...sums[0], items, left_off, remainder, explained: remainder === '0' }
+    return {
+      date,
+      ...sums[0],
+      items,
+      left_off: count - items.length,
+      remainder,
+      explained: remainder === '0',
+    }
   }
   return transaction(db, read, 'isolation level repeatable read read only')
 }
