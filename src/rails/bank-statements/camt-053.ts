@@ -116,8 +116,7 @@ function linesOf(element: Element): BankLine[] {
       is_return:
         allAt(elements, CODES[2]!).some(({ text }) => RETURNED.includes(text)) ||
         allAt(group, 'RtrInf').length > 0,
-      is_single:
-        parts.length < 2 && (amounts.length === 0 || sum === whole) && (count === '' || count === '1'),
+      is_single: parts.length < 2 && (amounts.length === 0 || sum === whole) && ['', '1'].includes(count),
     }
   })
 }
