@@ -31,11 +31,11 @@ export async function readBai2(text: string, statements: Statements): Promise<vo
         refuse(`record ${kind}: its control total ${shown(fields[0])} is not that of its records, ${total}`)
       add(total)
       if (kind !== '49') continue
-      const [opening, closing] = [balances.get('010'), balances.get('015')]
       const { lines, sum } = statements.draft!
+      const closing = balances.get('015')
       // Some banks leave the opening balance out, or have accounts without balances and lines.
       if (closing === undefined && lines.length === 0) statements.draft = undefined
-      statements.finish({ opening: opening ?? (closing ?? 0n) - sum, closing })
+      statements.finish({ opening: balances.get('010') ?? (closing ?? 0n) - sum, closing })
     } else if (kind === '16') {
       const line = lineOf(fields)
       add(line.amount < 0n ? -line.amount : line.amount)

@@ -187,14 +187,8 @@ export async function reconcile(db: Database, asked?: string) {
     )
     const { remainder, count } = rows[0] ?? { ...sums[0], count: 0 }
     const items = rows.map(({ remainder: _, count: __, ...row }) => presentOf(row))
-    return {
-      date,
-      ...sums[0],
-      items,
-      left_off: count - items.length,
-      remainder,
-      explained: remainder === '0',
-    }
+    const left_off = count - items.length
+    return { date, ...sums[0], items, left_off, remainder, explained: remainder === '0' }
   }
   return transaction(db, read, 'isolation level repeatable read read only')
 }
