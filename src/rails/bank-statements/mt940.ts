@@ -22,9 +22,8 @@ export async function readMt940(text: string, statements: Statements): Promise<v
     const { draft } = statements
     if (draft === undefined) continue
     const [account] = value.split('\n')
-    if (tag === '25' && draft.account && draft.account !== account)
-      refuse('the pages of a statement are of two accounts')
-    if (tag === '25') draft.account = account!
+    if (tag === '25') draft.account ??= account
+    if (tag === '25' && draft.account !== account) refuse('the pages of a statement are of two accounts')
     if (tag === '28') draft.number = value
     if (tag !== '60' && tag !== '62') continue
     const [, mark, date, asset, amount] = BALANCE.exec(value) ?? refuse(`no balance: ${shown(value)}`)
