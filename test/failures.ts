@@ -58,9 +58,7 @@ export class Failures {
       query: (...query: unknown[]) =>
         this.around(
           () => (db.query.bind(db) as Send)(...query),
-          () => {
-            throw new Error('Connection terminated unexpectedly')
-          },
+          throwing('Connection terminated unexpectedly'),
         ),
       connect: async () => {
         const client = await db.connect()
@@ -71,9 +69,7 @@ export class Failures {
   }
 
   networks(networks: Networks): Networks {
-    const fail = () => {
-      throw new Error('the network does not answer')
-    }
+    const fail = throwing('the network does not answer')
     const failing = (adapter: NetworkAdapter): NetworkAdapter => ({
       pollMs: adapter.pollMs,
       review: (withdrawal) => adapter.review(withdrawal),
@@ -83,6 +79,10 @@ export class Failures {
     })
     return new Map([...networks].map(([network, adapter]) => [network, failing(adapter)]))
   }
+}
+
+const throwing = (why: string) => (): never => {
+  throw new Error(why)
 }
 
 type Send = (...query: unknown[]) => Promise<unknown>
@@ -120,11 +120,7 @@ export async function failing(failures: Failures, work: () => Promise<void>): Pr
   let inside = true
   globalThis.fetch = (...request) => {
     const send = () => real(...request)
-    return inside
-      ? failures.around(send, () => {
-          throw new Error('the worker died here')
-        })
-      : send()
+    return inside ? failures.around(send, throwing('the worker died here')) : send()
   }
   try {
     await work()

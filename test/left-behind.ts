@@ -5,7 +5,6 @@ import { vi } from 'vitest'
  * back its clock or its `fetch`.
  */
 const kept = globalThis as { fetchOfTests?: typeof fetch }
-
 kept.fetchOfTests ??= globalThis.fetch
 if (vi.isFakeTimers() || globalThis.fetch !== kept.fetchOfTests)
   throw new Error('a test file that ran before in this process has left its clock or its fetch')

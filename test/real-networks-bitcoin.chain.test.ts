@@ -152,21 +152,18 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     const networks = paying('0.01', liar.rpcUrl)
     /** Works until the orders' transaction is the only one in the mempool, and pays this rate; its hash. */
     const paidAt = (rate: number) =>
-      vi.waitFor(
-        async () => {
-          feerate = rate
-          await work(networks)
-          const hashes = await hashesOf(orders)
-          expect(await world.node.bursar.call('getrawmempool')).toEqual(hashes)
-          const { vsize, fees } = await world.node.bursar.call<{ vsize: string; fees: { base: string } }>(
-            'getmempoolentry',
-            hashes[0],
-          )
-          expect((1000 * Number(fees.base)) / Number(vsize) / rate).toBeCloseTo(1, 1)
-          return hashes[0]!
-        },
-        { timeout: 60_000 },
-      )
+      vi.waitFor(async () => {
+        feerate = rate
+        await work(networks)
+        const hashes = await hashesOf(orders)
+        expect(await world.node.bursar.call('getrawmempool')).toEqual(hashes)
+        const { vsize, fees } = await world.node.bursar.call<{ vsize: string; fees: { base: string } }>(
+          'getmempoolentry',
+          hashes[0],
+        )
+        expect((1000 * Number(fees.base)) / Number(vsize) / rate).toBeCloseTo(1, 1)
+        return hashes[0]!
+      })
     const first = await paidAt(feerate)
     const second = await paidAt(0.01)
     expect(second).not.toBe(first)

@@ -37,34 +37,34 @@ const MEASUREMENTS = 'docs/performance.md'
  * docs/decisions/size.md what it brings and what went for it.
  */
 const FIGURES: Record<string, [is: number, most: number]> = {
-  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 89_945],
-  src: [sourceUnder('src/'), 71_273],
+  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 89_655],
+  src: [sourceUnder('src/'), 70_983],
   'src/access': [sourceUnder('src/access/'), 3_881],
   'src/audit': [sourceUnder('src/audit/'), 962],
-  'src/cli': [sourceUnder('src/cli/'), 5_891],
+  'src/cli': [sourceUnder('src/cli/'), 5_880],
   'src/contract': [sourceUnder('src/contract/'), 2_979],
   'src/db': [sourceUnder('src/db/'), 4_183],
   'src/deliveries': [sourceUnder('src/deliveries/'), 1_745],
   'src/governance': [sourceUnder('src/governance/'), 2_813],
   'src/http': [sourceUnder('src/http/'), 4_321],
   'src/keys': [sourceUnder('src/keys/'), 455],
-  'src/money': [sourceUnder('src/money/'), 10_824],
+  'src/money': [sourceUnder('src/money/'), 10_727],
   'src/networks': [sourceUnder('src/networks/'), 3_441],
   'src/program': [sourceUnder('src/program/'), 2_421],
-  'src/rails': [sourceUnder('src/rails/'), 10_461],
-  'src/resources': [sourceUnder('src/resources/'), 14_848],
+  'src/rails': [sourceUnder('src/rails/'), 10_416],
+  'src/resources': [sourceUnder('src/resources/'), 14_711],
   'src/upkeep': [sourceUnder('src/upkeep/'), 1_435],
-  // The aim is 2,500.
+  // The most is 2,500.
   'the books': [
     sourceUnder('src/money/books/', 'src/resources/reports/', 'src/rails/bank-statements/') +
       sourceUnder('src/cli/reports.ts', 'src/cli/bank.ts', 'client/src/liability.ts') +
       sourceUnder('src/resources/operators/bank-statements.ts', 'src/money/verify/closed-days.ts'),
-    2_807,
+    2_499,
   ],
   chains: [sourceUnder('chains/'), 16_049],
   signer: [sourceUnder('signer/'), 2_623],
   console: [sourceUnder('console/'), 10_747],
-  client: [sourceUnder('client/'), 1_199],
+  client: [sourceUnder('client/'), 1_186],
   bench: [sourceUnder('bench/'), 1_592],
   tests: [sum(tests), 96_962],
   'words in Markdown': [pages.reduce((words, page) => words + page.words, 0), 61_702],

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../../src/program/demo/credentials.ts'
 import type { CryptoNetwork } from '../../src/contract/assets/catalogue.ts'
@@ -595,18 +595,14 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
   test('an orchestration that failed shows its way, and opens the step that failed', async () => {
     const call = await remoteCaller(bursar.address, demo)
     const profile = { profile_id: demo.profile_id }
-    let open!: () => void
-    const opened = new Promise<void>((resolve) => (open = resolve))
-    await started.context.route('**/v2/events/stream', (route) => opened.then(() => route.continue()))
+    const streams: Route[] = []
+    await started.context.route('**/v2/events/stream', (route) => void streams.push(route), { times: 1 })
     const { page, complaints } = await at('orchestrations')
     await page.locator('tbody a').first().waitFor()
+    await expect.poll(() => streams.length).toBe(1)
     const { body: run } = await call('POST', '/v2/orchestration/orchestrations', {
-      ref_id: 'console-fails',
-      ...profile,
-      source_asset: 'USD',
-      destination_asset: 'USDP',
-      source_amount: '12',
-      source: { profile },
+      ...{ ref_id: 'console-fails', source_asset: 'USD', destination_asset: 'USDP', source_amount: '12' },
+      ...{ ...profile, source: { profile } },
       destination: {
         crypto: { network: 'ETHEREUM', address: magicAddress('ETHEREUM', 'TRAVEL_RULE_REJECTED') },
       },
@@ -614,7 +610,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const path = `orchestrations/${String(run.id)}`
     await expect.poll(async () => (await call('GET', `/v2/orchestration/${path}`)).body.status).toBe('FAILED')
     // No reload: what happened before the page's stream of events was open is shown, too.
-    open()
+    await streams[0]!.continue()
     await page.locator(`a[href$="${path}"]`).first().click()
     await page.locator('.figure .status', { hasText: 'FAILED' }).waitFor()
     const steps = page.locator('.steps > li > details')

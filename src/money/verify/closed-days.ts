@@ -23,7 +23,8 @@ export const CLOSED_DAY_RULES: Record<string, string> = {
 }
 
 const CHANGED_DAYS = `
-  select format('%s: closed with %s until %s, its sums have %s, the audit log has %s, the closed day before it is %s',
+  select '${PLATFORM_ID}' as customer_id, 'every closed day is as it was closed' as rule,
+         format('%s: closed with %s until %s, its sums have %s, the audit log has %s, the closed day before it is %s',
                 coalesce(c.day::text, r.day), coalesce(c.digest, 'none'), c.until, k.digest, r.digest, c.before) as detail
   from (select day, digest, until, lag(day) over (order by day) as before from closed_days) c
   left join (select day, ${DIGEST} as digest from day_sums group by day) k using (day)
@@ -39,10 +40,5 @@ const CHANGED_DAYS = `
 
 /** Finds closed days whose kept sums, digest and record in the audit log differ, and days that are missing between them. */
 export async function changedDays(db: Queryable) {
-  const { rows } = await db.query<{ detail: string }>(CHANGED_DAYS)
-  return rows.map((row) => ({
-    ...row,
-    customer_id: PLATFORM_ID,
-    rule: 'every closed day is as it was closed',
-  }))
+  return (await db.query<Record<'customer_id' | 'rule' | 'detail', string>>(CHANGED_DAYS)).rows
 }

@@ -41,8 +41,7 @@ export const listGeneralLedger = report({
     asset: Type.Optional(AssetSymbol),
     profile_id: Type.Optional(Uuid('Only this profile.')),
     ...OF_CUSTOMER,
-    limit: pageParameters.limit,
-    page_cursor: pageParameters.page_cursor,
+    ...{ limit: pageParameters.limit, page_cursor: pageParameters.page_cursor },
   },
   example: { query: { account: 'profile' } },
   line: {
@@ -58,9 +57,7 @@ export const listGeneralLedger = report({
     profile_id: Type.Optional(Uuid('The profile, on a profile.')),
     asset: AssetSymbol,
     amount: Figure('Negative: taken from the account.'),
-    balance: Figure(
-      'Of the account in the asset after it: of the profile, where the report is of one profile.',
-    ),
+    balance: Figure('After it: of the account in the asset, or of the profile that the report is of.'),
     counter_accounts: Type.Array(Type.String(), { description: 'Other accounts of the event in the asset.' }),
   },
   more: { next_page_cursor: pageEnd.next_page_cursor },

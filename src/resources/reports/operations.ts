@@ -7,12 +7,6 @@ import { getLiabilityProof, listLiabilities } from './liabilities.ts'
 import { getTrialBalance, listAccountsOfPlatform } from './trial-balance.ts'
 
 export const REPORT_OPERATIONS: readonly Operation[] = [
-  getTrialBalance,
-  listAccountsOfPlatform,
-  listGeneralLedger,
-  listActivityOfTime,
-  listClosedDays,
-  getProfileStatement,
-  listLiabilities,
-  getLiabilityProof,
+  ...[getTrialBalance, listAccountsOfPlatform, listGeneralLedger, listActivityOfTime, listClosedDays],
+  ...[getProfileStatement, listLiabilities, getLiabilityProof],
 ]

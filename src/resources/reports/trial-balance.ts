@@ -44,15 +44,10 @@ export const getTrialBalance = report({
   summary: 'Get Trial Balance',
   description:
     "Each account of the ledger by asset, as of a moment: of the customer's entries, and for an operator of the deployment of all entries. Negative: what the platform has, such as money at its bank. A moment before the last closed day is answered the same for ever.",
-  query: {
-    ...QUERY,
-    by: Type.Optional(OneOf(['profile'], 'A line for each profile, in place of all profiles together.')),
-  },
+  query: { ...QUERY, by: Type.Optional(OneOf(['profile'], 'A line for each profile.')) },
   line: LINE,
   more: {
-    sums: Type.Array(Type.Object(SUMS), {
-      description: 'All accounts together, by asset: zero, as each entry has its counter-entry.',
-    }),
+    sums: Type.Array(Type.Object(SUMS), { description: 'All accounts of an asset together: zero.' }),
     balanced: Type.Boolean({ description: 'Whether each sum is zero.' }),
   },
   async read(asked) {
