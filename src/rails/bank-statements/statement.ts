@@ -122,7 +122,9 @@ export async function* recordsOf(text: string, next: RegExp): AsyncGenerator<str
     end = next.exec(text)?.index ?? text.length
     const record = text.slice(start, end).trim()
     if (record.length > PART || record.split('\n').length > CONTINUATIONS_MAX + 1)
-      refuse(`a record has more than ${PART} characters or more than ${CONTINUATIONS_MAX} continuations`)
+      refuse(
+        `a record is too long: none has more than ${PART} characters, more than ${TEXT_LENGTH_MAX} characters of text or more than ${CONTINUATIONS_MAX} continuations`,
+      )
     yield record
     if (count % 100 === 0) await setImmediate()
   }

@@ -15,11 +15,10 @@ export const listClosedDays = report({
   },
   async read({ book: { db }, time: { from, to } }) {
     const { rows } = await db.query<Record<'day' | 'closed_at' | 'digest', string>>(
-      `
-      select day::text, closed_at, digest
-      from closed_days
-      where digest is not null and until > $1 and day < ($2::timestamptz at time zone 'UTC')
-      order by day desc`,
+      `select day::text, closed_at, digest
+       from closed_days
+       where digest is not null and until > $1 and day < ($2::timestamptz at time zone 'UTC')
+       order by day desc`,
       [from.text, to.text],
     )
     return { lines: [rows] }

@@ -27,13 +27,12 @@ export const listRecordedWires = report({
   async read({ book: { db }, time: { from, to } }) {
     const lines = pagesOf(PAGE, async (last?: Wire) => {
       const { rows } = await db.query<Wire>(
-        `
-        select recorded_at, kind, bank_reference, asset, trim_scale(amount) as amount, transfer_id, memo_id, returned_transfer_id,
-               recorded_by, direction || bank_reference as place
-        from bank_wires
-        where (recorded_at, direction || bank_reference) > ($1, $2) and recorded_at < $3
-        order by recorded_at, direction || bank_reference
-        limit ${PAGE}`,
+        `select recorded_at, kind, bank_reference, asset, trim_scale(amount) as amount, transfer_id, memo_id, returned_transfer_id,
+                recorded_by, direction || bank_reference as place
+         from bank_wires
+         where (recorded_at, direction || bank_reference) > ($1, $2) and recorded_at < $3
+         order by recorded_at, direction || bank_reference
+         limit ${PAGE}`,
         [last?.recorded_at ?? from.text, last?.place ?? '', to.text],
       )
       return rows.map(presentOf)
