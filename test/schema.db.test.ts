@@ -174,6 +174,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
       '017.do.head-of-each-network.sql',
       '018.do.closed-days.sql',
       '019.do.bank-statements.sql',
+      '020.do.sums-of-the-whole-ledger.sql',
     ].slice(has - 1),
   )
   const { rows } = await database.owner.query<{ key: string; value: string }>(

@@ -78,6 +78,7 @@ const OF_ALL_CUSTOMERS = [
   'src/money/books/book.ts readProfileSums',
   'src/money/books/book.ts readSums',
   'src/money/records/transfer-owner.ts findOwner',
+  'src/money/verify/closed-days.ts changedDays',
   'src/rails/payouts/found-withdrawals.ts findPayee',
 ]
 

@@ -29,9 +29,7 @@ export function bankCommands(program: Command): void {
     },
     says({ account, items, matched, changed }) {
       if (!changed) return 'Imported before, nothing has changed.'
-      const told = items.map(
-        (its) => `${its.date}: ${its.lines} lines${its.is_new ? '' : ', imported before'}`,
-      )
+      const told = items.map((it) => `${it.date}: ${it.lines} lines${it.is_new ? '' : ', imported before'}`)
       const others = `${matched.length} lines are matched. The others: bursar bank lines --state OPEN`
       return [`Account ${account}, which all statements must be of.`, ...told, others].join('\n')
     },

@@ -73,7 +73,7 @@ export function reportCommands(program: Command): void {
 export function exportCommands(program: Command): void {
   const exports = group(program, ['export', 'the books as plain text'], inDatabase, WORDS)
   for (const name of ['hledger', 'beancount'] as const)
-    exports.command(`${name} --from <time> --to <time> [--customer <id>]`, {
+    exports.command(`${name} [--from <time>] [--to <time>] [--customer <id>]`, {
       about: `print the ledger, or what is one customer's, as a journal of ${name}`,
       json: 'no effect: the answer is a journal',
       async run({ allParts }, { customer, ...time }) {

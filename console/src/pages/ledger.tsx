@@ -185,7 +185,7 @@ function Liabilities() {
       )}
       <p class="quiet">
         Published, the roots let the holder of each profile check that its balances are in the totals: its
-        page has the proof.
+        page has the proof. Both are of one moment only: choose a period that has ended.
       </p>
       <TableOf
         of={read}

@@ -133,12 +133,12 @@ export function ProfilePage({ id }: { id: string }) {
         <p>
           <FileButton
             name={`statement-${id}`}
-            call={get(`/v2/profiles/${id}/statement`)}
+            call={get(`/v2/profiles/${id}/statement`, { from: filterOf('from'), to: filterOf('before') })}
             of="Save a statement"
           />{' '}
           <FileButton
             name={`proof-${id}`}
-            call={get(`/v2/profiles/${id}/liability-proof`, { at: at === '' ? '' : `${at}:00Z` })}
+            call={get(`/v2/profiles/${id}/liability-proof`, { at: at ? `${at}:00Z` : filterOf('before') })}
             of="Save the proof of these balances"
             as="json"
           />

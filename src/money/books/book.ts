@@ -11,6 +11,9 @@ export interface Book {
   customerId: string | undefined
 }
 
+/** Whose rows of `day_sums` have all entries: a report of the whole ledger costs what its days do, and not its customers. */
+export const WHOLE_LEDGER = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 /** `from` <= time < `to`. */
 export interface Time {
   from: Moment
@@ -76,10 +79,10 @@ const sumsUntil = (closed: string, moment: string) => `
     from (
       select account, asset, debit, credit
       from (
-        select distinct on (customer_id, account, asset) account, asset, debit, credit
+        select distinct on (account, asset) account, asset, debit, credit
         from day_sums
-        where ($1::uuid is null or customer_id = $1::uuid) and day < (${closed}::timestamptz at time zone 'UTC')::date
-        order by customer_id, account, asset, day desc
+        where customer_id = coalesce($1::uuid, '${WHOLE_LEDGER}') and day < (${closed}::timestamptz at time zone 'UTC')::date
+        order by account, asset, day desc
       ) kept
       union all
       select account, asset, ${SUMS}

@@ -5,7 +5,7 @@ import { transaction, type Database } from '../../db/database.ts'
 import { readUnderWay } from '../../db/horizon.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { partsOf } from '../../db/parts.ts'
-import { SUMS } from './book.ts'
+import { SUMS, WHOLE_LEDGER } from './book.ts'
 
 /** A day ends so long after its midnight: a clock that is a little ahead and set back must not date entries at a later time. */
 const ENDS_AFTER = '5 minutes'
@@ -77,7 +77,8 @@ async function keepSums(db: Database, day: string): Promise<string | undefined> 
   return transaction(db, async (tx) => {
     const open = await tx.query(LOCK, [day])
     if (open.rowCount === 0) return undefined
-    await tx.query(INSERT_SUMS, [day])
+    for (const customer of ['customer_id', `'${WHOLE_LEDGER}'::uuid`])
+      await tx.query(insertSums(customer), [day])
     const sums = await tx.query<{ digest: string }>(SELECT_DIGEST, [day])
     const { digest } = sums.rows[0]!
     await tx.query(CLOSE, [day, digest])
@@ -87,15 +88,15 @@ async function keepSums(db: Database, day: string): Promise<string | undefined> 
 }
 
 const LOCK = 'select 1 from closed_days where day = $1 and digest is null for update'
-const INSERT_SUMS = `
+const insertSums = (customer: string) => `
     insert into day_sums (customer_id, day, account, asset, debit, credit)
     select e.customer_id, $1::date, e.account, e.asset, e.debit + coalesce(b.debit, 0), e.credit + coalesce(b.credit, 0)
     from (
-      select customer_id, account, asset, ${SUMS}
+      select ${customer} as customer_id, account, asset, ${SUMS}
       from entries
       where created_at >= coalesce((select until from closed_days where day = $1::date - 1), '-infinity')
         and created_at < (select until from closed_days where day = $1)
-      group by customer_id, account, asset
+      group by 1, account, asset
     ) e
     left join (
       select distinct on (customer_id, account, asset) customer_id, account, asset, debit, credit
@@ -104,11 +105,11 @@ const INSERT_SUMS = `
       order by customer_id, account, asset, day desc
     ) b on b.customer_id = e.customer_id and b.account = e.account and b.asset = e.asset`
 
-/** SHA-256 of a day's rows of `day_sums`, a line each, in hex (docs/reference/audit-chain.md). */
+/** SHA-256 of a day's rows of customers in `day_sums`, a line each, in hex (docs/reference/audit-chain.md). */
 export const DIGEST = `
     encode(sha256(convert_to(coalesce(string_agg(
       concat_ws(' ', customer_id, account, asset, trim_scale(debit), trim_scale(credit)) || e'\\n', ''
-      order by customer_id, account collate "C", asset collate "C"), ''), 'UTF8')), 'hex')`
+      order by customer_id, account collate "C", asset collate "C") filter (where customer_id <> '${WHOLE_LEDGER}'), ''), 'UTF8')), 'hex')`
 
 const SELECT_DIGEST = `select ${DIGEST} as digest from day_sums where day = $1`
 const CLOSE = 'update closed_days set digest = $2, closed_at = (select clock_timestamp()) where day = $1'

@@ -40,11 +40,7 @@ const dayAfter = (day: string) => new Date(Date.parse(day) + 86_400_000).toISOSt
 
 /** Whatever joins two legs is equity, and zero once both are posted. */
 const ROOTS = {
-  ASSET: 'Assets',
-  LIABILITY: 'Liabilities',
-  INCOME: 'Income',
-  EXPENSE: 'Expenses',
-  CLEARING: 'Equity',
+  ...{ ASSET: 'Assets', LIABILITY: 'Liabilities', INCOME: 'Income', EXPENSE: 'Expenses', CLEARING: 'Equity' },
 }
 
 /** The name of an account that both programs take: `Assets:Custody:BITCOIN-CASH`. */

@@ -1,26 +1,28 @@
 import type { Queryable } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { DIGEST } from '../books/closing.ts'
-import { SUMS } from '../books/book.ts'
+import { SUMS, WHOLE_LEDGER } from '../books/book.ts'
 
-/** Closed days never change: the rules of each customer's sums. */
-export const CLOSED_DAY_RULES: Record<string, string> = {
-  'every closed day has the sums of its entries': `
-    select format('%s, %s %s: debit %s, credit %s, its entries say %s, %s', day, account, asset,
-                  k.debit, k.credit, e.debit, e.credit) as detail
-    from (select day, account, asset, debit, credit from day_sums where customer_id = $1) k
-    full join (
+const RULE = 'every closed day has the sums of its entries'
+const wrongSums = (isOwn: string) => `
+    with k as materialized (select day, account, asset, debit, credit from day_sums where customer_id = $1),
+    e as materialized (
       select day, account, asset, sum(debit) over days as debit, sum(credit) over days as credit
       from (
         select (created_at at time zone 'UTC')::date as day, account, asset, ${SUMS}
         from entries
-        where customer_id = $1 and created_at < (select max(until) from closed_days where digest is not null)
+        where ${isOwn} and created_at < (select max(until) from closed_days where digest is not null)
         group by 1, 2, 3
       ) of_day
       window days as (partition by account, asset order by day)
-    ) e using (day, account, asset)
-    where (k.debit, k.credit) is distinct from (e.debit, e.credit)`,
-}
+    )
+    select format('%s, %s %s: debit %s, credit %s, its entries say %s, %s', day, account, asset,
+                  k.debit, k.credit, e.debit, e.credit) as detail
+    from k full join e using (day, account, asset)
+    where (k.debit, k.credit) is distinct from (e.debit, e.credit)`
+
+/** Closed days never change: the rules of each customer's sums. */
+export const CLOSED_DAY_RULES: Record<string, string> = { [RULE]: wrongSums('customer_id = $1') }
 
 const CHANGED_DAYS = `
   select '${PLATFORM_ID}' as customer_id, 'every closed day is as it was closed' as rule,
@@ -36,9 +38,12 @@ const CHANGED_DAYS = `
   ) r on r.day = c.day::text
   where r.digest is distinct from c.digest or c.digest <> coalesce(k.digest, encode(sha256(''), 'hex'))
      or c.until <> (c.day + 1)::timestamp at time zone 'UTC' or c.day - c.before > 1
-  order by 1`
+  union all
+  select '${PLATFORM_ID}', '${RULE}', detail from (${wrongSums('true')}) of_whole_ledger
+  order by detail`
 
-/** Finds closed days whose kept sums, digest and record in the audit log differ, and days that are missing between them. */
+/** Finds days that changed since they were closed, days that are missing between them, and wrong sums of the whole ledger. */
 export async function changedDays(db: Queryable) {
-  return (await db.query<Record<'customer_id' | 'rule' | 'detail', string>>(CHANGED_DAYS)).rows
+  type Found = Record<'customer_id' | 'rule' | 'detail', string>
+  return (await db.query<Found>(CHANGED_DAYS, [WHOLE_LEDGER])).rows
 }

@@ -155,10 +155,9 @@ export async function decideLine(matching: Matching, line_id: string, said?: str
   const [line] = await readLines(db, { id: line_id })
   if (line === undefined) return refuse(`no line of a bank statement has the id ${line_id}`)
   const { transfer_id, kind } = line
-  if (transfer_id === undefined) {
-    if (said !== undefined) return matchLine(matching, line, said, 'PERSON')
+  if (transfer_id === undefined && said !== undefined) return matchLine(matching, line, said, 'PERSON')
+  if (transfer_id === undefined)
     return matchProposed(matching, line, 'PERSON', await readLines(db, { state: 'OPEN' }))
-  }
   const wire = await findBankWireOf(db, transfer_id)
   const own = [transfer_id, wire?.returned_transfer_id, wire?.memo_id].map((text) => plainOf(text ?? ''))
   if (said !== undefined && !own.includes(plainOf(said)))

@@ -6,9 +6,8 @@ import { AMOUNT_LENGTH_MAX, UNREADABLE } from '../../contract/fields.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
 
-/** A bank's statement in plain values, whatever its format, and what the parsers share. Amounts are signed cents. */
-
 /**
+ * A line of a statement in plain values, whatever its format, with its signed cents.
  * `text` is all that strangers wrote and the bank added, and they may choose `customer_reference`: only the bank writes the rest.
  * Reversal: it corrects a line of its own. Return: it says that a payment came back. Single: by markup one payment alone, whose text
  * is of nobody else.

@@ -19,7 +19,6 @@ const Liability = NamedObject('Liability', {
   total: Amount('Sum of the balances.'),
   root: HexHash,
 })
-
 const LiabilityProof = NamedObject('LiabilityProof', {
   profile_id: Uuid('Profile id.'),
   asset: AssetSymbol,
