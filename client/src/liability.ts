@@ -18,7 +18,7 @@ export async function verifyLiability(proof: LiabilityProof, liability: Liabilit
   requireThat(proof.index < leaves, 'no leaf has its index')
   requireThat(Array.isArray(proof.path), 'it has no path')
   let sum = minorOf(proof.amount, decimals)
-  const id = hexOf(proof.profile_id.replaceAll('-', ''), 16)
+  const id = hexOf(`${proof.profile_id}`.replaceAll('-', ''), 16)
   const asset = hexOfBytes(new TextEncoder().encode(proof.asset))
   let hash = await sha256(`00${hexOf(proof.salt, 32)}${id}${hexOf(sum, 16)}${asset}`)
   const siblings = [...proof.path]
@@ -29,7 +29,7 @@ export async function verifyLiability(proof: LiabilityProof, liability: Liabilit
     // A last node without a sibling moves up.
     if (!isRight && index === nodes - 1) continue
     const sibling = siblings.shift()
-    requireThat(sibling !== undefined, 'its path is too short')
+    requireThat(sibling != null, 'its path is too short')
     requireThat(sibling.hash !== hash, 'a node is its own sibling')
     const siblingSum = minorOf(sibling.sum, decimals)
     const own = hexOf(sum, 16) + hash
@@ -58,7 +58,7 @@ function minorOf(amount: string, decimals: number): bigint {
 
 /** So many bytes in hex: what is hex already, or a number, big-endian. */
 function hexOf(value: string | bigint, bytes: number): string {
-  const hex = typeof value === 'string' ? value : value.toString(16).padStart(2 * bytes, '0')
+  const hex = typeof value === 'bigint' ? value.toString(16).padStart(2 * bytes, '0') : value
   requireThat(/^[\da-f]*$/.test(hex) && hex.length === 2 * bytes, `${hex} is not ${bytes} bytes in hex`)
   return hex
 }
