@@ -37,8 +37,8 @@ const MEASUREMENTS = 'docs/performance.md'
  * docs/decisions/size.md what it brings and what went for it.
  */
 const FIGURES: Record<string, [is: number, most: number]> = {
-  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 89_655],
-  src: [sourceUnder('src/'), 70_983],
+  'src, chains and signer': [sourceUnder('src/', 'chains/', 'signer/'), 89_656],
+  src: [sourceUnder('src/'), 70_984],
   'src/access': [sourceUnder('src/access/'), 3_881],
   'src/audit': [sourceUnder('src/audit/'), 962],
   'src/cli': [sourceUnder('src/cli/'), 5_878],
@@ -52,21 +52,21 @@ const FIGURES: Record<string, [is: number, most: number]> = {
   'src/networks': [sourceUnder('src/networks/'), 3_441],
   'src/program': [sourceUnder('src/program/'), 2_421],
   'src/rails': [sourceUnder('src/rails/'), 10_416],
-  'src/resources': [sourceUnder('src/resources/'), 14_708],
+  'src/resources': [sourceUnder('src/resources/'), 14_709],
   'src/upkeep': [sourceUnder('src/upkeep/'), 1_435],
   // The most is 2,500.
   'the books': [
     sourceUnder('src/money/books/', 'src/resources/reports/', 'src/rails/bank-statements/') +
       sourceUnder('src/cli/reports.ts', 'src/cli/bank.ts', 'client/src/liability.ts') +
       sourceUnder('src/resources/operators/bank-statements.ts', 'src/money/verify/closed-days.ts'),
-    2_499,
+    2_500,
   ],
   chains: [sourceUnder('chains/'), 16_049],
   signer: [sourceUnder('signer/'), 2_623],
   console: [sourceUnder('console/'), 10_747],
   client: [sourceUnder('client/'), 1_186],
   bench: [sourceUnder('bench/'), 1_592],
-  tests: [sum(tests), 96_962],
+  tests: [sum(tests), 96_961],
   'words in Markdown': [pages.reduce((words, page) => words + page.words, 0), 61_702],
   'longest page, measurements apart': [
     Math.max(...pages.filter(({ file }) => file !== MEASUREMENTS).map(({ words }) => words)),

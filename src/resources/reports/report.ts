@@ -31,7 +31,8 @@ export const OF_CUSTOMER = {
 export const ReportTime = (description: string) =>
   Type.Optional(
     Type.String({
-      ...{ minLength: 10, maxLength: 40 },
+      ...{ pattern: String.raw`^\d{4}-\d\d-\d\d`, maxLength: 40 },
+      inWords: 'must be a day such as 2026-01-31, or a time of RFC 3339',
       description: `${description} An RFC 3339 time, or a day: 00:00 UTC.`,
     }),
   )
