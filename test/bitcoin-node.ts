@@ -95,13 +95,9 @@ export class BitcoinNode {
    */
   static async start(program = LITECOIND, signers = 0): Promise<BitcoinNode> {
     const folder = await mkdtemp(join(tmpdir(), 'bursar-bitcoin-'))
-    const begin = async () => {
-      const port = await freePort()
-      const node = new BitcoinNode(program, folder, port, await openDoor(port))
-      return node.#run([]).then(() => node)
-    }
-    // Another program may take the port before the node does.
-    const node = await begin().catch(begin)
+    const port = await freePort()
+    const node = new BitcoinNode(program, folder, port, await openDoor(port))
+    await node.#run([])
     await node.miner.call('createwallet', 'miner')
     if (signers > 0) await node.#watch(signers)
     else await node.miner.call('createwallet', 'bursar')

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { freePort } from './free-port.ts'
 
 /**
  * A TCP proxy that resets connections: each one after it has passed back at most `bytesMax` bytes, drawn by `random`. Close
@@ -30,7 +31,7 @@ export async function startCuttingProxy(target: string, bytesMax: number, random
       })
     })
     for (const socket of [client, upstream]) socket.on('error', end).on('close', end)
-  }).listen(0, '127.0.0.1')
+  }).listen(await freePort(), '127.0.0.1')
   await once(server, 'listening')
   const { port: own } = server.address() as AddressInfo
   const close = async () => {

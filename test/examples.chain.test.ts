@@ -1,25 +1,16 @@
 import { execFile } from 'node:child_process'
-import { createServer, type AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { freePort } from './free-port.ts'
 import { ENVIRONMENT } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return String(port)
-}
-
 test('the example on a local anvil works unchanged', async () => {
   const script = join(ROOT, 'examples/withdraw-on-anvil.sh')
-  const ports = { PORT: await freePort(), CHAIN_PORT: await freePort() }
+  const ports = { PORT: String(await freePort()), CHAIN_PORT: String(await freePort()) }
   const { stdout, stderr } = await promisify(execFile)('bash', [script], {
     env: { ...ENVIRONMENT, ...ports },
   })

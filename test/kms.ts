@@ -4,6 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { freePort } from './free-port.ts'
 
 const REGION = 'eu-central-1'
 const ALIAS = 'alias/ethereum-hot'
@@ -43,7 +44,7 @@ export async function startKms() {
     await once(server, 'listening')
     return (server.address() as AddressInfo).port
   }
-  const port = await listen(0)
+  const port = await listen(await freePort())
   const before = Object.fromEntries(Object.keys(CREDENTIALS).map((name) => [name, process.env[name]]))
   Object.assign(process.env, CREDENTIALS)
   const down = async () => {

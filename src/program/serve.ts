@@ -1,4 +1,4 @@
-import { createServer, isIP, type AddressInfo } from 'node:net'
+import { isIP } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { checkUser } from './check-machine.ts'
@@ -22,6 +22,7 @@ import { RowMacs, sealRowsWith } from '../audit/sealed-rows.ts'
 import { Ledger } from '../money/movements/queue.ts'
 import type { Log } from '../log.ts'
 import { beginSimulation } from '../resources/markets/simulate-prices.ts'
+import { holdFreePort } from '../ports.ts'
 import { Metrics } from '../upkeep/metrics/metrics.ts'
 import { telemetryAsked, type Telemetry } from '../upkeep/telemetry/asked.ts'
 import { openTelemetry } from '../upkeep/telemetry/telemetry.ts'
@@ -224,7 +225,11 @@ async function startService(
   if (screening !== undefined) await requireScreening(background, originOfLoop('serve'))
   if (isSandbox && settings.simulatedPriceDays > 0)
     await beginSimulation(background, settings.simulatedPriceDays)
-  const { port, baseUrl } = await addressOf(settings)
+  // The base URL is the token issuer, so the port must be known before the API listens.
+  const held = settings.port === 0 ? await holdFreePort(settings.host).catch(blame('HOST')) : undefined
+  const port = held?.port ?? settings.port
+  const baseUrl =
+    settings.baseUrl ?? `http://${isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host}:${port}`
   const app = await buildApp({
     ...{ db, ledger, networks, settings, masterKeys, baseUrl, log, background },
     ...{ tracing, meter: metrics.request, onForged: metrics.forged },
@@ -244,6 +249,7 @@ async function startService(
   app.requests.starting = isSandbox
   const secrets = { rowMacs: new RowMacs(masterKeys), webhookSecrets: new WebhookSecrets(masterKeys) }
   const demoParts = { db: background, ledger, networks, ...secrets }
+  await held?.release()
   const address = await app
     .listen({ host: settings.host, port })
     .catch(async (error: NodeJS.ErrnoException) => {
@@ -271,12 +277,6 @@ async function startService(
       await ledger.drain()
     },
   }
-}
-
-async function addressOf(settings: Settings): Promise<{ port: number; baseUrl: string }> {
-  const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
-  const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
-  return { port, baseUrl: settings.baseUrl ?? `http://${host}:${port}` }
 }
 
 /** Returns the function that makes the deliverer of a part of the database, which uses the connections for deliveries. */
@@ -370,13 +370,4 @@ function logObjections(log: Logger): OnObjection {
     logged.add(transfer_id)
     log.error({ customer_id, transfer_id, network }, `a withdrawal is ${NOT_ACCEPTED}: ${objection}`)
   }
-}
-
-/** Finds a free port. The base URL is the token issuer, so the port must be known before the API listens. */
-async function freePort(host: string): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, host, resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

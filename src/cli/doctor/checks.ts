@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { checkConsole } from '../../access/console/files.ts'
 import { checkOperators } from '../../access/operators/check-operators.ts'
 import { checkClients, checkKeys } from '../../access/tokens/check-tokens.ts'
@@ -28,6 +27,7 @@ import { findMasterKeys } from '../../keys/master-keys.ts'
 import { checkFreezes } from '../../money/records/freezes.ts'
 import { checkDataFolder, checkNode, checkUser, describeEmbedded } from '../../program/check-machine.ts'
 import { engines } from '../../package.ts'
+import { holdPort } from '../../ports.ts'
 import { checkMode, checkVerify } from '../../program/deployment.ts'
 import { checkWorker } from '../../rails/payouts/check-worker.ts'
 import { checkNetworks } from '../../rails/wallets/configured-networks.ts'
@@ -213,11 +213,9 @@ const get = (url: string) => fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_
 async function checkPort(settings: Settings): Promise<Finding> {
   const { host, port } = settings
   if (port === 0) return ok('the service picks a free port')
-  const server = createServer()
-  const refused = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
-    server.once('error', resolve).listen(port, host, () => server.close(() => resolve(undefined)))
-  })
-  if (refused === undefined) return ok(`${host}:${port} is free: Bursar is not running here`)
+  const released = holdPort(port, host).then((release) => release())
+  const refused = await released.catch((error: NodeJS.ErrnoException) => error)
+  if (!refused) return ok(`${host}:${port} is free: Bursar is not running here`)
   if (refused.code !== 'EADDRINUSE') throw refused
   const live = await get(`${addressOf(settings)}/health/live`)
     .then((reply) => reply.json() as Promise<{ status?: string }>)

@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { createHmac, randomInt } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, DatabaseError } from 'pg'
+import { drawPort } from '../../ports.ts'
 import { initialiseOnce, passwordFile, readPasswords, type Passwords } from './initdb.ts'
 import { whileAlone } from './lock.ts'
 import { POLL_MS, readLastPort, readPostmaster, shutDown } from './postmaster.ts'
@@ -20,9 +21,6 @@ const RECOVERIES_MAX = 5
 const RECOVERIES_WINDOW_MS = 60_000
 const CONNECT_MS_MAX = 5_000
 const LOG_TAIL_LINES = 8
-/** Below the range that systems use for outgoing connections, so that no connection takes our port during a restart. */
-const PORT_MIN = 20_000
-const PORT_MAX = 30_000
 
 /** Advisory locks in the database `postgres`, which no one else uses. */
 const ATTACHED_LOCK = 1
@@ -225,7 +223,7 @@ async function reachServer(
         if (stale?.alive) return undefined // another process has started it
         // Try the last port first: other processes may be waiting for the server there.
         const lastPort = portTaken ? undefined : await readLastPort(cluster.data)
-        const port = fixedPort ?? lastPort ?? randomInt(PORT_MIN, PORT_MAX)
+        const port = fixedPort ?? lastPort ?? drawPort()
         return launchServer(cluster, port, stale?.pid)
       })
       if (launch) launches++
