@@ -61,9 +61,5 @@ export function microsOf(text: string, field: string): { floor: number; exact: b
   return { floor: Math.min(Math.max(Number(floor), -EVER.to), EVER.to), exact }
 }
 
-/** Formats microseconds since 1970 as a PostgreSQL timestamp. A `Date` would lose the microseconds. */
-export const microsToTimestamp = (micros: number) =>
-  Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
-
 /** A time in a cursor: microseconds since 1970, between 2001 and 2286. Every match is a valid time. */
 export const MICROS = /^\d{16}$/

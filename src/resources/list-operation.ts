@@ -3,7 +3,7 @@ import type { SealedName } from '../audit/sealed-rows.ts'
 import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import { requireKnownAssets } from '../contract/known-assets.ts'
 import type { Queryable } from '../db/database.ts'
-import { firstIdAt, momentAt, UUID } from '../db/ids.ts'
+import { firstIdAt, momentAt, momentOfMicros, UUID } from '../db/ids.ts'
 import {
   bytesOf,
   orderByCreation,
@@ -19,14 +19,7 @@ import {
   type PageRequest,
 } from '../http/lists.ts'
 import type { Definition, Operation, Request } from '../http/operation.ts'
-import {
-  EVER,
-  MICROS,
-  microsToTimestamp,
-  timeBounds,
-  timeRange,
-  type TimeRange,
-} from '../http/time-bounds.ts'
+import { EVER, MICROS, timeBounds, timeRange, type TimeRange } from '../http/time-bounds.ts'
 import type { Context } from './context.ts'
 
 /** The query of a list, as its schema has validated it. */
@@ -83,8 +76,8 @@ export const timeConditions = (query: ListQuery, field: string, column = field):
   rangeConditions(column, timeRange(query, field))
 
 const rangeConditions = (column: string, { from, to }: TimeRange): Condition[] => [
-  [`${column} >= ?::timestamptz`, from === EVER.from ? undefined : microsToTimestamp(from)],
-  [`${column} < ?::timestamptz`, to === EVER.to ? undefined : microsToTimestamp(to)],
+  [`${column} >= ?::timestamptz`, from === EVER.from ? undefined : momentOfMicros(from).text],
+  [`${column} < ?::timestamptz`, to === EVER.to ? undefined : momentOfMicros(to).text],
 ]
 
 /** The conditions on an id whose record was created in this range: ids sort by creation time. */
@@ -289,7 +282,7 @@ function partsOf<Row extends { id: string }, Shown extends object, P, X extends 
       ? [`${id} ${beyond} ?::uuid`, after?.[0]]
       : [
           `(${of}${orderBy}, ${id}) ${beyond} (?::timestamptz, ?::uuid)`,
-          after && microsToTimestamp(Number(after[0])),
+          after && momentOfMicros(Number(after[0])).text,
           after?.[1],
         ]
   const read: ReadPart<Row> = async (after, count) => {

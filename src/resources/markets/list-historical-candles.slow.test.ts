@@ -13,11 +13,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { runs } from '../../../test/seed.ts'
 import { newCustomer, ownTestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { importPrices } from './import-prices.ts'
 import { INCREMENT_MINUTES, INCREMENTS, type Increment } from '../../contract/increments.ts'
 import { MARKETS, type Market } from '../../contract/markets.ts'
 import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
+import { momentOfMicros } from '../../db/ids.ts'
 
 interface Candle {
   timestamp: string
@@ -39,7 +39,7 @@ const customer = await newCustomer(service)
 
 /** 2026-01-05, a Monday on which no four-week span begins, in minutes. */
 const START = 29_459_520
-const at = (minute: number) => microsToTimestamp(minute * 60_000_000).replace(/(?:\.\d+)?Z$/, '.000000Z')
+const at = (minute: number) => momentOfMicros(minute * 60_000_000).text
 
 async function ask(market: Market, query: Record<string, string | number | undefined> = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined)

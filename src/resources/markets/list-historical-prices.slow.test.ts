@@ -13,7 +13,7 @@ import { transaction } from '../../db/database.ts'
 import { INCREMENTS, INCREMENT_MINUTES, type Increment } from '../../contract/increments.ts'
 import type { Market } from '../../contract/markets.ts'
 import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
+import { momentOfMicros } from '../../db/ids.ts'
 
 interface Prices {
   market: string
@@ -135,8 +135,7 @@ function reference(
   })
 }
 
-const timestamp = (minute: number) =>
-  microsToTimestamp(minute * 60_000_000).replace(/(?:\.\d+)?Z$/, '.000000Z')
+const timestamp = (minute: number) => momentOfMicros(minute * 60_000_000).text
 const onTheWire = (points: { average_price: string; timestamp: number }[]) =>
   points.map((point) => ({ ...point, timestamp: timestamp(point.timestamp) }))
 
@@ -161,8 +160,8 @@ async function ask(market: Market, query: Record<string, string | number | undef
 }
 
 const bounds = ({ begin, end }: Asked) => ({
-  'range.begin': begin === undefined ? undefined : microsToTimestamp(begin),
-  'range.end': end === undefined ? undefined : microsToTimestamp(end),
+  'range.begin': begin === undefined ? undefined : momentOfMicros(begin).text,
+  'range.end': end === undefined ? undefined : momentOfMicros(end).text,
 })
 
 /** The database's clock advances while tests run, so the expected result before or after the request is correct. */

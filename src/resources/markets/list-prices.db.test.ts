@@ -3,15 +3,15 @@ import { startTestService, ownTestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { DAY } from '../../contract/increments.ts'
 import type { Market } from '../../contract/markets.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { beginSimulation } from './simulate-prices.ts'
 import { lockMarket, writePrices } from '../../money/records/write-prices.ts'
+import { momentOfMicros } from '../../db/ids.ts'
 
 const service = await ownTestService()
 beforeEach(() => service.owner.query('truncate price_minutes, price_points'))
 
 const START = 29_459_520
-const at = (minute: number) => microsToTimestamp(minute * 60_000_000).replace('Z', '.000000Z')
+const at = (minute: number) => momentOfMicros(minute * 60_000_000).text
 
 async function write(market: Market, minutes: Record<number, [string, string?, string?, string?]>) {
   await transaction(service.db, async (tx) => {

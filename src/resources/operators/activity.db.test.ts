@@ -6,8 +6,7 @@ import { BANK } from '../../../test/bank.ts'
 import { newOperatorCaller } from '../../../test/operators.ts'
 import { newCustomer, ownTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
-import { momentAt, newId, readClock } from '../../db/ids.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
+import { momentAt, momentOfMicros, newId, readClock } from '../../db/ids.ts'
 import { ownFolder } from '../../../test/at-end.ts'
 
 interface Point {
@@ -44,7 +43,7 @@ async function transfer(
   [from, to]: [from: number, to: number],
   { asset = 'USDP', value }: { asset?: string; value: string },
 ): Promise<string> {
-  const created = microsToTimestamp(from)
+  const created = momentOfMicros(from).text
   const id = newId(momentAt(created))
   const direction = /DEPOSIT|CREDIT/.test(type) ? 'CREDIT' : 'DEBIT'
   await owner.query(
@@ -54,7 +53,7 @@ async function transfer(
     [
       ...[customer_id, id, profile_id, type, direction, status, asset],
       ...(asset === 'USDP' ? ['3', value] : [value, null]),
-      ...[created, microsToTimestamp(to)],
+      ...[created, momentOfMicros(to).text],
     ],
   )
   return id
@@ -68,7 +67,7 @@ async function approval(
   from: number,
   { approved, ended, transfer_id }: { approved?: number; ended?: number; transfer_id?: string },
 ): Promise<void> {
-  const created = microsToTimestamp(from)
+  const created = momentOfMicros(from).text
   const change = transfer_id === undefined ? [{ subject: 'ADDRESSES' }, randomUUID()] : [null, null]
   await owner.query(
     `insert into approvals (customer_id, id, created_at, transfer_id, change, change_digest, required, role, policy_version,
@@ -76,7 +75,7 @@ async function approval(
      values ($1, $2, $3, $4, $5, $6, 1, 'APPROVER', 1, 'API_CLIENT', 'x', $3::timestamptz + interval '30 days', $7, $8, $9)`,
     [
       ...[customer_id, newId(momentAt(created)), created, transfer_id, ...change, status],
-      ...[approved, ended].map((micros) => (micros === undefined ? null : microsToTimestamp(micros))),
+      ...[approved, ended].map((micros) => (micros === undefined ? null : momentOfMicros(micros).text)),
     ],
   )
 }
@@ -91,7 +90,7 @@ async function activityOf(service: TestService, { customer_id }: TestCustomer): 
 
 /** The points of so many hours ago; the next full hour may begin during a test. */
 const pointsOf = (items: Point[], hours: number[]) =>
-  hours.map((ago) => items.find(({ at }) => at === microsToTimestamp(hoursAgo(ago)))!)
+  hours.map((ago) => items.find(({ at }) => at === momentOfMicros(hoursAgo(ago)).text)!)
 
 describe('List Activity', () => {
   test('has each full hour of the last 24 hours and now', async () => {

@@ -5,9 +5,8 @@ import { decimalsOf, DOLLARS } from '../../contract/assets/catalogue.ts'
 import { Amount, Items, Timestamp } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import type { Database } from '../../db/database.ts'
-import { firstIdAt } from '../../db/ids.ts'
+import { firstIdAt, momentOfMicros } from '../../db/ids.ts'
 import { DEADLINE_SECONDS } from '../../governance/policy/policy-document.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
 import { knownMoment } from '../../http/require-horizon.ts'
 import { reusedAnswers } from '../../http/reused-answers.ts'
 import { operatorOperation } from '../operation.ts'
@@ -91,7 +90,7 @@ async function readActivity(db: Database, customerId: string, mode: 'sandbox' | 
     group by m.at
     order by m.at`,
     [
-      ...[customerId, bounds.map(microsToTimestamp), mode === 'live'],
+      ...[customerId, bounds.map((micros) => momentOfMicros(micros).text), mode === 'live'],
       firstIdAt(bounds[0]! - APPROVAL_MICROS_MAX),
       ...[moments.map((end) => boundOf(end - HOUR_MICROS)), moments.map(boundOf), decimalsOf('USD'), DOLLARS],
     ],
@@ -100,7 +99,7 @@ async function readActivity(db: Database, customerId: string, mode: 'sandbox' | 
   const usd = (sum: string) => formatAmount(parseStoredAmount(sum, decimalsOf('USD')), decimalsOf('USD'))
   return {
     items: rows.map(({ in_flight, waiting, in: credited, out }, index) => ({
-      at: microsToTimestamp(moments[index]!),
+      at: momentOfMicros(moments[index]!).text,
       in_flight: usd(in_flight),
       waiting,
       in: usd(credited),

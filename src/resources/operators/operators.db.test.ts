@@ -14,8 +14,7 @@ import {
   newProfile,
 } from '../../../test/support.ts'
 import { DEPLOYMENT_SCOPES } from '../../contract/scopes.ts'
-import { momentAt } from '../../db/ids.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
+import { momentAt, momentOfMicros } from '../../db/ids.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { OPERATOR_OPERATIONS } from '../../program/app.ts'
 import { ownFolder } from '../../../test/at-end.ts'
@@ -379,7 +378,7 @@ describe('the bank in the trial balance', () => {
       amount,
       bank_reference: reference(),
     })
-  const canonical = (text: string) => microsToTimestamp(momentAt(text).micros)
+  const canonical = (text: string) => momentOfMicros(momentAt(text).micros).text
   const now = async () => {
     const { rows } = await service.db.query<{ now: string }>('select clock_timestamp() as now')
     return canonical(rows[0]!.now)

@@ -23,8 +23,7 @@ import {
   ownTestService,
   newProfile,
 } from '../../../test/support.ts'
-import { momentAt, newId } from '../../db/ids.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
+import { momentAt, newId, momentOfMicros } from '../../db/ids.ts'
 import type { Orchestration } from '../../money/records/orchestration.ts'
 import { magicAddress } from '../../networks/simulated/magic-addresses.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
@@ -610,7 +609,7 @@ describe('List Orchestrations', () => {
       const start = momentAt('2026-03-01T12:00:00.000000Z').micros
       return Array.from({ length: COUNT }, (_, n) => {
         const micros = start + n * 1_000_000
-        const created_at = microsToTimestamp(micros)
+        const created_at = momentOfMicros(micros).text
         const rare = n > COUNT / 2 && n < COUNT / 2 + 40 ? n % 8 : -1
         return {
           customer_id: tenant.customer_id,

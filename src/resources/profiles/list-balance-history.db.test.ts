@@ -24,13 +24,13 @@ describe('List Balance History', () => {
     await credit(service.ledger, await newCustomer(service), 'USD', '5')
     const deposit = (to: string, at: string, minor: bigint) =>
       move(service.db, customer.customer_id, momentAt(at), { to, asset: 'USD', minor })
-    const today = `${new Date().toISOString().slice(0, 10)}T00:00:00Z`
+    const today = `${new Date().toISOString().slice(0, 10)}T00:00:00.000000Z`
     const midnight = (ago: number) =>
-      `${new Date(Date.parse(today) - ago * 86_400_000).toISOString().slice(0, 19)}Z`
+      `${new Date(Date.parse(today) - ago * 86_400_000).toISOString().slice(0, 19)}.000000Z`
     // At the begin of a day, in its first microsecond, and in the last one of the day before.
-    await deposit(customer.profile_id, midnight(3).replace('Z', '.000000Z'), 100_01n)
-    await deposit(customer.profile_id, midnight(2).replace('Z', '.000001Z'), 2n)
-    await deposit(second.id, midnight(1).replace('00:00:00Z', '00:00:00.000000Z'), 7_00n)
+    await deposit(customer.profile_id, midnight(3), 100_01n)
+    await deposit(customer.profile_id, midnight(2).replace('.000000Z', '.000001Z'), 2n)
+    await deposit(second.id, midnight(1), 7_00n)
     await move(service.db, customer.customer_id, undefined, { from: second.id, asset: 'USD', minor: 1_00n })
     await credit(service.ledger, customer, 'BTC', '0.1')
     const [btc, usd, ...rest] = await historyOf(customer, 'days=5')

@@ -5,7 +5,7 @@ import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp } from '../
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Database } from '../../db/database.ts'
-import { microsToTimestamp } from '../../http/time-bounds.ts'
+import { momentOfMicros } from '../../db/ids.ts'
 import { knownMoment } from '../../http/require-horizon.ts'
 import { operation } from '../operation.ts'
 
@@ -51,7 +51,8 @@ export const listBalanceHistory = operation({
     const { micros: now } = await knownMoment(db, Infinity)
     const today = now - (now % DAY_MICROS)
     const begins = Array.from({ length: days }, (_, ago) => today - (days - 1 - ago) * DAY_MICROS)
-    return { items: await sumsAt(db, customerId, assets, [...begins, now].map(microsToTimestamp)) }
+    const moments = [...begins, now].map((micros) => momentOfMicros(micros).text)
+    return { items: await sumsAt(db, customerId, assets, moments) }
   },
 })
 

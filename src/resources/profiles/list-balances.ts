@@ -5,7 +5,8 @@ import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
-import { microsOf, microsToTimestamp } from '../../http/time-bounds.ts'
+import { momentOfMicros } from '../../db/ids.ts'
+import { microsOf } from '../../http/time-bounds.ts'
 import { knownMoment } from '../../http/require-horizon.ts'
 import { readOperation } from '../operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
@@ -46,7 +47,7 @@ export const listBalances = readOperation({
     if (at === undefined) return { items: await selectBalances(db, customerId, params.id, assets) }
     const { micros, completeUntil } = await knownMoment(db, microsOf(at, 'at').floor)
     return {
-      items: await selectBalancesAt(db, customerId, params.id, assets, microsToTimestamp(micros)),
+      items: await selectBalancesAt(db, customerId, params.id, assets, momentOfMicros(micros).text),
       ...(completeUntil !== undefined && { complete_until: completeUntil }),
     }
   },

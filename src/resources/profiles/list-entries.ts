@@ -5,9 +5,9 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Filter, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import type { Database } from '../../db/database.ts'
-import { momentAt } from '../../db/ids.ts'
+import { momentAt, momentOfMicros } from '../../db/ids.ts'
 import { pageParameters, type PageRequest } from '../../http/lists.ts'
-import { MICROS, microsToTimestamp, type TimeRange } from '../../http/time-bounds.ts'
+import { MICROS, type TimeRange } from '../../http/time-bounds.ts'
 import { listOperation } from '../list-operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 
@@ -104,10 +104,10 @@ async function selectEntries(
     [
       customerId,
       profileId,
-      microsToTimestamp(created.from),
-      microsToTimestamp(created.to),
+      momentOfMicros(created.from).text,
+      momentOfMicros(created.to).text,
       assets,
-      after && microsToTimestamp(Number(after[0])),
+      after && momentOfMicros(Number(after[0])).text,
       after?.[1],
       after?.[2],
       limit + 1,

@@ -73,7 +73,7 @@ describe('List Transfer Volumes', () => {
     )
     expect(await sums('directions=CREDIT')).toEqual([])
     const { since, items } = await volumes('directions=CREDIT&created_at.gte=2024-01-01T00:00:00Z')
-    expect(since).toBe('2024-01-01T00:00:00Z')
+    expect(since).toBe('2024-01-01T00:00:00.000000Z')
     expect(items).toMatchObject([{ status: 'COMPLETED', amount: '100', count: 1 }])
     expect(await sums('directions=CREDIT&created_at.lt=2024-01-01T00:00:00Z')).toEqual([])
   })

@@ -5,9 +5,9 @@ import { Amount, AssetSymbol, Closed, NamedObject, OneOf, Timestamp } from '../.
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { transaction, type Database } from '../../db/database.ts'
-import { readClock } from '../../db/ids.ts'
+import { momentOfMicros, readClock } from '../../db/ids.ts'
 import { fingerprintOf } from '../../http/lists.ts'
-import { EVER, microsToTimestamp, timeRange } from '../../http/time-bounds.ts'
+import { EVER, timeRange } from '../../http/time-bounds.ts'
 import { reusedAnswers } from '../../http/reused-answers.ts'
 import { TransferStatus } from '../../money/ledger/transfer.ts'
 import { createdIn, selectWhere, type ListQuery } from '../list-operation.ts'
@@ -82,6 +82,6 @@ function readVolumes(db: Database, customerId: string, query: ListQuery): Promis
       fee: sumIn(row.asset, fee),
       total: sumIn(row.balance_asset, total),
     }))
-    return { since: microsToTimestamp(created.from), items }
+    return { since: momentOfMicros(created.from).text, items }
   })
 }
