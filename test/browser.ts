@@ -54,7 +54,32 @@ export async function launchBrowser(folder: string): Promise<BrowserContext> {
   })
   // Only what hangs is ended: a machine may be busy with other work.
   context.setDefaultTimeout(600_000)
+  clickWhenStill(context)
   return context
+}
+
+/** Whether a page of the console reads what it shows, once it has drawn what it has read. */
+const READS = `document.querySelector('main[aria-busy]') !== null && new Promise((resolve) => {
+  const answer = () => resolve(document.querySelector('main[aria-busy=true]') !== null)
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(answer)))
+})`
+
+/** Waits until a page of the console has read and drawn what it shows, and listens to the keyboard. */
+export async function untilStill(page: Page): Promise<void> {
+  // A page that is left in between is looked at again.
+  do await page.locator('main[aria-busy=true]').waitFor({ state: 'detached' })
+  while (await page.evaluate(READS).catch(() => !page.isClosed()))
+}
+
+/** A page moves what it shows while it reads, and a click that begins on a button may end beside it: clicks come later. */
+function clickWhenStill(context: BrowserContext): void {
+  type Clicks = Locator & { clickAtOnce?: Locator['click'] }
+  const locators = Object.getPrototypeOf(context.pages()[0]!.locator('main')) as Clicks
+  const clickAtOnce = (locators.clickAtOnce ??= Reflect.get(locators, 'click'))
+  locators.click = async function (options) {
+    await untilStill(this.page())
+    return clickAtOnce.call(this, options)
+  }
 }
 
 /** Starts a process with these settings, and a browser. */

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { address, open } from './address.ts'
 import { downSince, slow } from './connection.ts'
 import { developer, showCalls } from './developer.ts'
+import { isReading } from './load.ts'
 import { Banner, Link, Time } from './parts.tsx'
 import { listedPages, pageAt } from './pages.tsx'
 import { SearchBox } from './pages/search.tsx'
@@ -33,7 +34,7 @@ export function App() {
       <Pages path={path} />
       <Down />
       {/* While the connection is down, the page may be out of date and its actions cannot succeed. */}
-      <main id="main" tabIndex={-1} inert={downSince.value !== undefined}>
+      <main id="main" tabIndex={-1} aria-busy={isReading} inert={downSince.value !== undefined}>
         <Page key={`${customer.value} ${path}`} {...parameters} />
       </main>
     </>

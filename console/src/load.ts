@@ -1,4 +1,4 @@
-import { useSignal, type Signal } from '@preact/signals'
+import { computed, signal, useSignal, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type Call, get, send } from './api.ts'
 import { returns } from './connection.ts'
@@ -14,14 +14,21 @@ export interface Loaded<T> {
   again: (background?: boolean) => void
 }
 
+/** How many first answers the page waits for. Until it has them, it moves what it shows. */
+const reading = signal(0)
+export const isReading = computed(() => reading.value > 0)
+
 /** Waits for an answer, or for why there is none. What comes after the signal is dropped. */
 async function keep<T>(answer: Promise<T>, to: Pick<Loaded<T>, 'data' | 'error'>, signal: AbortSignal) {
+  const counted = to.data.peek() === undefined && to.error.peek() === undefined ? 1 : 0
+  reading.value += counted
   try {
     const data = await answer
     if (!signal.aborted) [to.data.value, to.error.value] = [data, undefined]
   } catch (reason) {
     if (!signal.aborted) to.error.value = reason
   }
+  reading.value -= counted
 }
 
 /** Makes a call when the page opens and whenever the call changes. An answer to an earlier call is dropped. */

@@ -1,7 +1,7 @@
 /** Approvals in the console: two people with passkeys decide payments and changes of the policy, and nothing else than they see. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../../src/program/demo/credentials.ts'
 import {
@@ -203,7 +203,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       .first()
       .click()
     await badge('Approved')
-    expect(await button('Reject').count()).toBe(1)
+    await button('Reject').waitFor()
   })
 
   test('a payment that is rejected is refunded', async () => {
@@ -211,7 +211,14 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const { id, approval } = await withdraw()
     expect(await available()).not.toBe(before)
     await signInAs('Ada')
+    const path = '**/crypto-destination-addresses?*'
+    const asked = new Promise<Route>((resolve) => void page.route(path, resolve, { times: 1 }))
     await page.locator('li', { hasText: '0 of 1' }).locator(`a[href$="/approvals/${approval}"]`).click()
+    // Nobody decides before all is read that is shown, nor on buttons that would move then.
+    const addressBook = await asked
+    await page.getByText('1 of the role APPROVER').waitFor()
+    expect(await button('Reject').count()).toBe(0)
+    await addressBook.continue()
     await button('Reject').click()
     // The question comes first, and "No" changes nothing.
     await page.getByRole('alertdialog').getByRole('button', { name: 'No' }).click()
@@ -314,7 +321,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       await page.getByRole('heading', { name: 'Signed 0 of 1' }).waitFor()
       expect(await button('Approve with your passkey').count()).toBe(0)
       expect(await button('Reject').count()).toBe(0)
-      await page.unroute(path)
+      // An answer under way is waited for: none can be changed once its route is gone.
+      await page.unrouteAll({ behavior: 'wait' })
     }
     await page.reload()
     await button('Approve with your passkey').waitFor()

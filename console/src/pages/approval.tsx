@@ -1,23 +1,10 @@
-import { useSignal } from '@preact/signals'
+import { effect, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { get } from '../api.ts'
 import { inWords } from '../format.ts'
-import { useCall, useEventsOf, useProfiles } from '../load.ts'
-import {
-  Actor,
-  Amount,
-  Answered,
-  Curl,
-  Facts,
-  Failure,
-  Id,
-  Link,
-  Loading,
-  Members,
-  Status,
-  Time,
-  Title,
-} from '../parts.tsx'
+import { isReading, useCall, useEventsOf, useProfiles } from '../load.ts'
+import { Actor, Amount, Answered, Curl, Facts, Failure, Id, Link } from '../parts.tsx'
+import { Loading, Members, Status, Time, Title } from '../parts.tsx'
 import type { Approval, Approver, DestinationAddress, Page, ReadApproval } from '../records.ts'
 import { RuleInForce } from '../policy.tsx'
 import { isPayment, readStatement, type SignedPayment, type Statement } from '../statement.ts'
@@ -72,6 +59,8 @@ function ToDecide({
 }) {
   const { approval, to_sign } = read
   const found = useSignal<{ statement?: Statement; refused?: unknown }>({})
+  // Nobody decides before all is shown, nor on buttons that what is read later would move.
+  const isShown = useSignal(false)
   useEffect(() => {
     void readStatement(id, approval, to_sign).then(
       (statement) => (found.value = { statement }),
@@ -79,6 +68,7 @@ function ToDecide({
     )
   }, [])
   const { statement, refused } = found.value
+  useEffect(() => statement && effect(() => void (isShown.value ||= !isReading.value)), [statement])
   if (statement === undefined) return refused === undefined ? <Loading /> : <Failure of={refused} />
   const { subject } = statement
   return (
@@ -100,7 +90,9 @@ function ToDecide({
           {JSON.stringify(statement, null, 2)}
         </pre>
       </details>
-      {approvers !== undefined && <Decide {...{ approval, statement, again, approvers }} toSign={to_sign} />}
+      {isShown.value && approvers !== undefined && (
+        <Decide {...{ approval, statement, again, approvers }} toSign={to_sign} />
+      )}
     </>
   )
 }
