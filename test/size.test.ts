@@ -66,7 +66,7 @@ const FIGURES: Record<string, [is: number, most: number]> = {
   console: [sourceUnder('console/'), 10_747],
   client: [sourceUnder('client/'), 1_186],
   bench: [sourceUnder('bench/'), 1_592],
-  tests: [sum(tests), 96_909],
+  tests: [sum(tests), 96_910],
   'words in Markdown': [pages.reduce((words, page) => words + page.words, 0), 61_702],
   'longest page, measurements apart': [
     Math.max(...pages.filter(({ file }) => file !== MEASUREMENTS).map(({ words }) => words)),
